@@ -1,0 +1,26 @@
+# Compiler flags that every target shares: warnings, sanitizers, and a compiler cache where one is installed.
+
+find_program(RIPIENO_CCACHE ccache)
+if(RIPIENO_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${RIPIENO_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${RIPIENO_CCACHE})
+endif()
+
+add_library(ripieno_options INTERFACE)
+target_compile_options(ripieno_options INTERFACE
+  -Wall -Wextra -Wshadow -Wundef
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual -Wno-interference-size>)
+
+if(RIPIENO_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=address,undefined)
+elseif(RIPIENO_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=thread)
+elseif(NOT RIPIENO_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "RIPIENO_SANITIZE is '${RIPIENO_SANITIZE}'; use address, thread or leave it empty")
+endif()
+
+# Statically linked dependencies bring code that nothing calls: drop it, the library wants to be small.
+add_compile_options(-ffunction-sections -fdata-sections)
+add_link_options(-Wl,--gc-sections)
