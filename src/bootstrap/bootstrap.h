@@ -1,0 +1,69 @@
+// How ranks find each other, before any of them can move data: a unique id names a rendezvous, ranks join it, and a
+// tree of authenticated connections then carries small exchanges for as long as the communicator lives.
+#pragma once
+
+#include <nccl.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/cancellation.h"
+
+namespace ripieno::bootstrap {
+
+/// Makes an id: picks the interface, opens a listener and starts the rendezvous thread in this process (or, with
+/// NCCL_COMM_ID, names the address every rank agrees on). Throws Error (ncclInvalidArgument for a bad NCCL_COMM_ID,
+/// ncclInvalidUsage when no interface fits, ncclSystemError).
+ncclUniqueId create_unique_id();
+
+/// Who joins.
+struct Membership {
+  int rank;
+  int ranks;
+};
+
+/// Where a rank's listener can be reached, and the version it speaks: gathered while joining.
+class Bootstrap {
+ public:
+  virtual ~Bootstrap() = default;
+
+  [[nodiscard]] virtual int rank() const noexcept = 0;
+  [[nodiscard]] virtual int ranks() const noexcept = 0;
+  /// A hash of the ids that all ranks share: names the communicator in logs and salts derived keys.
+  [[nodiscard]] virtual std::uint64_t hash() const noexcept = 0;
+
+  /// Every rank contributes `mine` (the same size everywhere) and gets all contributions in rank order, one after the
+  /// other. O(log ranks) steps.
+  [[nodiscard]] virtual std::vector<std::byte> all_gather(std::span<const std::byte> mine) = 0;
+  virtual void barrier() = 0;
+
+  /// Ordered, tagged messages between any two ranks; receive() waits for the message of that peer and tag, others are
+  /// kept until asked for. send() does not wait for the receiver to ask.
+  virtual void send(int peer, std::uint64_t tag, std::span<const std::byte> message) = 0;
+  [[nodiscard]] virtual std::vector<std::byte> receive(int peer, std::uint64_t tag) = 0;
+
+  /// Typed all_gather for trivially copyable records.
+  template <typename Record>
+  [[nodiscard]] std::vector<Record> gather_records(const Record& mine) {
+    static_assert(std::is_trivially_copyable_v<Record>);
+    const auto bytes = all_gather(std::as_bytes(std::span(&mine, 1)));
+    std::vector<Record> records(static_cast<std::size_t>(ranks()));
+    std::memcpy(records.data(), bytes.data(), bytes.size());
+    return records;
+  }
+};
+
+/// Joins the rendezvous of `ids` (one, or several that share the ranks out among them) and returns when all ranks have
+/// joined. Every wait ends: at `deadline` with "k of n ranks joined after s s; missing: ..." (ncclRemoteError... see
+/// README), on cancellation, and when a member dies (ncclRemoteError with its rank). Member calls afterwards use the same
+/// deadline length per call. Throws Error.
+std::unique_ptr<Bootstrap> join(std::span<const ncclUniqueId> ids, Membership membership,
+                                std::chrono::milliseconds timeout, const Cancellation& cancellation);
+
+}  // namespace ripieno::bootstrap
