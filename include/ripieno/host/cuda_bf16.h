@@ -36,11 +36,6 @@ struct __attribute__((aligned(4))) __nv_bfloat162 {
 };
 typedef __nv_bfloat162 nv_bfloat162;
 
-#else
-
-typedef __nv_bfloat16_raw __nv_bfloat16;
-typedef __nv_bfloat162_raw __nv_bfloat162;
-
 #endif
 
 #endif

@@ -36,11 +36,6 @@ struct __attribute__((aligned(4))) __half2 {
 };
 typedef __half2 half2;
 
-#else
-
-typedef __half_raw __half;
-typedef __half2_raw __half2;
-
 #endif
 
 #endif
