@@ -1,7 +1,8 @@
 /*
- * The C interface of Ripieno: the names, values and layouts of NCCL 2.28.9, so that a program built against either
- * header runs against either library. Types of CUDA come from a CUDA toolkit where the compiler finds one, otherwise
- * from the stand-ins in ripieno/host/. Define RIPIENO_NEWER_API before the include to see later additions as well.
+ * The C interface of Ripieno: the names, values and layouts of NCCL 2.28.9, so that a program built
+ * against either header runs against either library. Types of CUDA come from a CUDA toolkit where
+ * the compiler finds one, otherwise from the stand-ins in ripieno/host/. Define RIPIENO_NEWER_API
+ * before the include to see later additions as well.
  */
 #ifndef NCCL_H_
 #define NCCL_H_
@@ -19,25 +20,25 @@
 #endif
 
 #ifdef RIPIENO_CUDA_HEADERS_FOUND
-#include <cuda_runtime.h>
-#include <cuda_fp16.h>
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_fp8.h>
+#include <cuda_runtime.h>
 #else
-#include "ripieno/host/cuda_runtime.h"
-#include "ripieno/host/cuda_fp16.h"
 #include "ripieno/host/cuda_bf16.h"
+#include "ripieno/host/cuda_fp16.h"
 #include "ripieno/host/cuda_fp8.h"
+#include "ripieno/host/cuda_runtime.h"
 #endif
 
-/* ---- Version ------------------------------------------------------------------------------------------------ */
+/* ---- Version --------------------------------------------------------------------------------- */
 
 #define NCCL_MAJOR 2
 #define NCCL_MINOR 28
 #define NCCL_PATCH 9
 #define NCCL_SUFFIX ""
 
-/** Version X.Y.Z as one comparable number; versions up to 2.8 had one digit less for the minor part. */
+/** Version X.Y.Z as one comparable number; up to 2.8 the minor part had one digit less. */
 #define NCCL_VERSION(X, Y, Z) \
   (((X) <= 2 && (Y) <= 8) ? (X)*1000 + (Y)*100 + (Z) : (X)*10000 + (Y)*100 + (Z))
 #define NCCL_VERSION_CODE 22809
@@ -46,7 +47,7 @@
 extern "C" {
 #endif
 
-/* ---- Handles ------------------------------------------------------------------------------------------------ */
+/* ---- Handles --------------------------------------------------------------------------------- */
 
 /** A communicator: one rank's membership in a group of ranks. */
 typedef struct ncclComm* ncclComm_t;
@@ -55,13 +56,14 @@ typedef struct ncclComm* ncclComm_t;
 /** A window: memory that all ranks of a communicator registered together. */
 typedef struct ncclWindow_vidmem* ncclWindow_t;
 
-/** Tells the ranks of a new communicator how to meet. Opaque; copy it by value, also over any channel of bytes. */
+/** Tells the ranks of a new communicator how to meet. Opaque; copy it by value, also over any
+ * channel of bytes. */
 #define NCCL_UNIQUE_ID_BYTES 128
 typedef struct {
   char internal[NCCL_UNIQUE_ID_BYTES];
 } ncclUniqueId;
 
-/* ---- Results ------------------------------------------------------------------------------------------------ */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 /** What a call came to. ncclGetLastError() has the sentence that belongs to a failure. */
 typedef enum {
@@ -76,7 +78,7 @@ typedef enum {
   ncclNumResults = 8
 } ncclResult_t;
 
-/* ---- Configuration of a communicator ------------------------------------------------------------------------ */
+/* ---- Configuration of a communicator --------------------------------------------------------- */
 
 /** A field with one of these values was left to the library. */
 #define NCCL_CONFIG_UNDEF_INT INT_MIN
@@ -126,17 +128,17 @@ typedef struct ncclConfig_v22800 {
   int nvlinkCentricSched;  /**< 1: schedule around the NVLink domain */
 } ncclConfig_t;
 
-#define NCCL_CONFIG_INITIALIZER                                                                  \
-  {                                                                                              \
-    sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH),          \
-        NCCL_CONFIG_UNDEF_INT /* blocking */, NCCL_CONFIG_UNDEF_INT /* cgaClusterSize */,        \
-        NCCL_CONFIG_UNDEF_INT /* minCTAs */, NCCL_CONFIG_UNDEF_INT /* maxCTAs */,                \
-        NCCL_CONFIG_UNDEF_PTR /* netName */, NCCL_CONFIG_UNDEF_INT /* splitShare */,             \
-        NCCL_CONFIG_UNDEF_INT /* trafficClass */, NCCL_CONFIG_UNDEF_PTR /* commName */,          \
-        NCCL_CONFIG_UNDEF_INT /* collnetEnable */, NCCL_CONFIG_UNDEF_INT /* CTAPolicy */,        \
-        NCCL_CONFIG_UNDEF_INT /* shrinkShare */, NCCL_CONFIG_UNDEF_INT /* nvlsCTAs */,           \
-        NCCL_CONFIG_UNDEF_INT /* nChannelsPerNetPeer */,                                         \
-        NCCL_CONFIG_UNDEF_INT /* nvlinkCentricSched */                                           \
+#define NCCL_CONFIG_INITIALIZER                                                           \
+  {                                                                                       \
+    sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH),   \
+        NCCL_CONFIG_UNDEF_INT /* blocking */, NCCL_CONFIG_UNDEF_INT /* cgaClusterSize */, \
+        NCCL_CONFIG_UNDEF_INT /* minCTAs */, NCCL_CONFIG_UNDEF_INT /* maxCTAs */,         \
+        NCCL_CONFIG_UNDEF_PTR /* netName */, NCCL_CONFIG_UNDEF_INT /* splitShare */,      \
+        NCCL_CONFIG_UNDEF_INT /* trafficClass */, NCCL_CONFIG_UNDEF_PTR /* commName */,   \
+        NCCL_CONFIG_UNDEF_INT /* collnetEnable */, NCCL_CONFIG_UNDEF_INT /* CTAPolicy */, \
+        NCCL_CONFIG_UNDEF_INT /* shrinkShare */, NCCL_CONFIG_UNDEF_INT /* nvlsCTAs */,    \
+        NCCL_CONFIG_UNDEF_INT /* nChannelsPerNetPeer */,                                  \
+        NCCL_CONFIG_UNDEF_INT /* nvlinkCentricSched */                                    \
   }
 
 /** Answer of ncclGroupSimulateEnd(). Start from NCCL_SIM_INFO_INITIALIZER. */
@@ -147,13 +149,13 @@ typedef struct ncclSimInfo_v22200 {
   float estimatedTime; /**< microseconds */
 } ncclSimInfo_t;
 
-#define NCCL_SIM_INFO_INITIALIZER                                                       \
-  {                                                                                     \
+#define NCCL_SIM_INFO_INITIALIZER                                                        \
+  {                                                                                      \
     sizeof(ncclSimInfo_t), 0x74685283, NCCL_VERSION(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH), \
-        NCCL_UNDEF_FLOAT                                                                \
+        NCCL_UNDEF_FLOAT                                                                 \
   }
 
-/* ---- Data types and operators ------------------------------------------------------------------------------- */
+/* ---- Data types and operators ---------------------------------------------------------------- */
 
 typedef enum {
   ncclInt8 = 0,
@@ -196,8 +198,9 @@ typedef enum {
   ncclScalarHostImmediate = 1 /**< host memory, read before the creating call returns */
 } ncclScalarResidence_t;
 
-/* ---- Library ------------------------------------------------------------------------------------------------ */
-/* Every function exists twice: ncclX may be replaced by a profiling library, pncclX is what that one calls. */
+/* ---- Library --------------------------------------------------------------------------------- */
+/* Every function exists twice: ncclX may be replaced by a profiling library, pncclX is what that
+ * one calls. */
 
 /** Version code of the loaded library, comparable with NCCL_VERSION_CODE. */
 ncclResult_t ncclGetVersion(int* version);
@@ -215,7 +218,7 @@ const char* pncclGetLastError(ncclComm_t comm);
 void ncclResetDebugInit(void);
 void pncclResetDebugInit(void);
 
-/* ---- Memory ------------------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 /** Device memory of the current device that other ranks can map. */
 ncclResult_t ncclMemAlloc(void** ptr, size_t size);
@@ -225,13 +228,14 @@ ncclResult_t pncclMemAlloc(void** ptr, size_t size);
 ncclResult_t ncclMemFree(void* ptr);
 ncclResult_t pncclMemFree(void* ptr);
 
-/* ---- Life of a communicator --------------------------------------------------------------------------------- */
+/* ---- Life of a communicator ------------------------------------------------------------------ */
 
 /** A new meeting point. Call it on one rank and hand the id to all others. */
 ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId);
 ncclResult_t pncclGetUniqueId(ncclUniqueId* uniqueId);
 
-/** Joins a communicator of `nranks` as `rank`, on the current device. Returns when all ranks have joined. */
+/** Joins a communicator of `nranks` as `rank`, on the current device. Returns when all ranks have
+ * joined. */
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank);
 ncclResult_t pncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank);
 
@@ -267,7 +271,8 @@ ncclResult_t pncclCommAbort(ncclComm_t comm);
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
 ncclResult_t pncclCommRevoke(ncclComm_t comm, int revokeFlags);
 
-/** Divides a communicator: ranks of one `color` form a new one, in the order of `key`, then of their old rank. */
+/** Divides a communicator: ranks of one `color` form a new one, in the order of `key`, then of
+ * their old rank. */
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm,
                            ncclConfig_t* config);
 ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm,
@@ -279,7 +284,8 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeR
 ncclResult_t pncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount,
                              ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags);
 
-/** How a communicator is doing: ncclInProgress while a non-blocking call runs, the first error that struck it, … */
+/** How a communicator is doing: ncclInProgress while a non-blocking call runs, else the first error
+ * that struck it, else ncclSuccess. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError);
 ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError);
 
@@ -295,9 +301,10 @@ ncclResult_t pncclCommCuDevice(const ncclComm_t comm, int* device);
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank);
 ncclResult_t pncclCommUserRank(const ncclComm_t comm, int* rank);
 
-/* ---- Registered memory -------------------------------------------------------------------------------------- */
+/* ---- Registered memory ----------------------------------------------------------------------- */
 
-/** Announces a buffer that will be used often. `*handle` may come back NULL: there was nothing to gain. */
+/** Announces a buffer that will be used often. `*handle` may come back NULL: there was nothing to
+ * gain. */
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buff, size_t size, void** handle);
 ncclResult_t pncclCommRegister(const ncclComm_t comm, void* buff, size_t size, void** handle);
 
@@ -305,7 +312,8 @@ ncclResult_t pncclCommRegister(const ncclComm_t comm, void* buff, size_t size, v
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle);
 ncclResult_t pncclCommDeregister(const ncclComm_t comm, void* handle);
 
-/** Registers memory on all ranks together. `*win` may come back NULL: windows are not available here. */
+/** Registers memory on all ranks together. `*win` may come back NULL: windows are not available
+ * here. */
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win,
                                     int winFlags);
 ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win,
@@ -315,7 +323,7 @@ ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void* buff, size_t size, n
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win);
 ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win);
 
-/* ---- Created operators -------------------------------------------------------------------------------------- */
+/* ---- Created operators ----------------------------------------------------------------------- */
 
 /** An operator for `comm`: every rank's input is multiplied by that rank's scalar, then summed. */
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t datatype,
@@ -327,27 +335,30 @@ ncclResult_t pncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataTy
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
 ncclResult_t pncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
 
-/* ---- Collectives -------------------------------------------------------------------------------------------- */
-/* All ranks call with the same count, type, operator and root. The call enqueues on `stream` and returns. A
- * collective is in place where the send buffer is that part of the receive buffer which it would fill. */
+/* ---- Collectives ----------------------------------------------------------------------------- */
+/* All ranks call with the same count, type, operator and root. The call enqueues on `stream` and
+ * returns. A collective is in place where the send buffer is that part of the receive buffer which
+ * it would fill. */
 
 /** recvbuff of `root` = reduction of all sendbuffs, `count` elements. */
 ncclResult_t ncclReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t pncclReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
-                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t pncclReduce(const void* sendbuff, void* recvbuff, size_t count,
+                         ncclDataType_t datatype, ncclRedOp_t op, int root, ncclComm_t comm,
+                         cudaStream_t stream);
 
 /** buff of every rank = buff of `root`. The older form of ncclBroadcast(), always in place. */
 ncclResult_t ncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
                        cudaStream_t stream);
-ncclResult_t pncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
-                        cudaStream_t stream);
+ncclResult_t pncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root,
+                        ncclComm_t comm, cudaStream_t stream);
 
 /** recvbuff of every rank = sendbuff of `root`. */
 ncclResult_t ncclBroadcast(const void* sendbuff, void* recvbuff, size_t count,
                            ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t pncclBroadcast(const void* sendbuff, void* recvbuff, size_t count,
-                            ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
+                            ncclDataType_t datatype, int root, ncclComm_t comm,
+                            cudaStream_t stream);
 
 /** recvbuff of every rank = reduction of all sendbuffs, `count` elements. */
 ncclResult_t ncclAllReduce(const void* sendbuff, void* recvbuff, size_t count,
@@ -380,19 +391,19 @@ ncclResult_t pncclAlltoAll(const void* sendbuff, void* recvbuff, size_t count,
 /** Part r of recvbuff of `root` = sendbuff of rank r, `count` elements. */
 ncclResult_t ncclGather(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                         int root, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t pncclGather(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
-                         int root, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t pncclGather(const void* sendbuff, void* recvbuff, size_t count,
+                         ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
 
 /** recvbuff of rank r = part r of sendbuff of `root`, `count` elements. */
-ncclResult_t ncclScatter(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
-                         int root, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclScatter(const void* sendbuff, void* recvbuff, size_t count,
+                         ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t pncclScatter(const void* sendbuff, void* recvbuff, size_t count,
                           ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
 
-/* ---- Point to point ----------------------------------------------------------------------------------------- */
+/* ---- Point to point -------------------------------------------------------------------------- */
 
-/** Sends to `peer`, which must receive the same count and type. Sends and receives between the same two ranks
- * match in order. Those that depend on each other belong in one group. */
+/** Sends to `peer`, which must receive the same count and type. Sends and receives between the same
+ * two ranks match in order. Those that depend on each other belong in one group. */
 ncclResult_t ncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer,
                       ncclComm_t comm, cudaStream_t stream);
 ncclResult_t pncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer,
@@ -404,9 +415,10 @@ ncclResult_t ncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int
 ncclResult_t pncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer,
                        ncclComm_t comm, cudaStream_t stream);
 
-/* ---- Groups ------------------------------------------------------------------------------------------------- */
+/* ---- Groups ---------------------------------------------------------------------------------- */
 
-/** From here on, calls of this thread are collected. Groups nest; the outermost end starts the work. */
+/** From here on, calls of this thread are collected. Groups nest; the outermost end starts the
+ * work. */
 ncclResult_t ncclGroupStart(void);
 ncclResult_t pncclGroupStart(void);
 

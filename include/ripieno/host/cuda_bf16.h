@@ -1,6 +1,6 @@
 /*
- * Storage of CUDA's bfloat16 type: its bits and nothing else. Arithmetic on it is the library's business, not this
- * header's.
+ * Storage of CUDA's bfloat16 type: its bits and nothing else. Arithmetic on it is the library's
+ * business, not this header's.
  */
 #ifndef __CUDA_BF16_H__
 #define __CUDA_BF16_H__

@@ -1,6 +1,7 @@
 /*
- * What a program can ask about a device: the properties structure of CUDA 13.0 field by field, and the attribute
- * numbers. A virtual device of the host runtime fills in what has a meaning on a host and leaves the rest zero.
+ * What a program can ask about a device: the properties structure of CUDA 13.0 field by field, and
+ * the attribute numbers. A virtual device of the host runtime fills in what has a meaning on a host
+ * and leaves the rest zero.
  */
 #ifndef RIPIENO_HOST_CUDA_DEVICE_PROPERTIES_H
 #define RIPIENO_HOST_CUDA_DEVICE_PROPERTIES_H
@@ -264,10 +265,9 @@ enum cudaLimit {
   cudaLimitPersistingL2CacheSize = 6
 };
 
-/** How a device that shares memory with a network adapter may flush and order the adapter's writes. */
-enum cudaFlushGPUDirectRDMAWritesTarget {
-  cudaFlushGPUDirectRDMAWritesTargetCurrentDevice = 0
-};
+/** How a device that shares memory with a network adapter may flush and order the adapter's writes.
+ */
+enum cudaFlushGPUDirectRDMAWritesTarget { cudaFlushGPUDirectRDMAWritesTargetCurrentDevice = 0 };
 enum cudaFlushGPUDirectRDMAWritesScope {
   cudaFlushGPUDirectRDMAWritesToOwner = 100,
   cudaFlushGPUDirectRDMAWritesToAllDevices = 200

@@ -1,6 +1,6 @@
 /*
- * Error codes of the CUDA runtime, with the values of CUDA 13.0. The host runtime produces only some of them; the rest
- * is here so that a program's own tables of codes compile.
+ * Error codes of the CUDA runtime, with the values of CUDA 13.0. The host runtime produces only
+ * some of them; the rest is here so that a program's own tables of codes compile.
  */
 #ifndef RIPIENO_HOST_CUDA_ERRORS_H
 #define RIPIENO_HOST_CUDA_ERRORS_H

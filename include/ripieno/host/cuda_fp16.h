@@ -1,6 +1,6 @@
 /*
- * Storage of CUDA's 16-bit floating point type: its bits and nothing else. Arithmetic on it is the library's business,
- * not this header's.
+ * Storage of CUDA's 16-bit floating point type: its bits and nothing else. Arithmetic on it is the
+ * library's business, not this header's.
  */
 #ifndef __CUDA_FP16_H__
 #define __CUDA_FP16_H__

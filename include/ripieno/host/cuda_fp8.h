@@ -1,6 +1,6 @@
 /*
- * Storage of CUDA's two 8-bit floating point types: their bits and nothing else. Arithmetic on them is the library's
- * business, not this header's.
+ * Storage of CUDA's two 8-bit floating point types: their bits and nothing else. Arithmetic on them
+ * is the library's business, not this header's.
  */
 #ifndef __CUDA_FP8_H__
 #define __CUDA_FP8_H__

@@ -1,6 +1,6 @@
 /*
- * Stream capture and graphs: modes, node kinds, node parameters, user objects. Part of driver_types.h, which declares
- * the handles used here; include that one.
+ * Stream capture and graphs: modes, node kinds, node parameters, user objects. Part of
+ * driver_types.h, which declares the handles used here; include that one.
  */
 #ifndef RIPIENO_HOST_CUDA_GRAPH_TYPES_H
 #define RIPIENO_HOST_CUDA_GRAPH_TYPES_H
@@ -23,14 +23,10 @@ enum cudaStreamUpdateCaptureDependenciesFlags {
   cudaStreamSetCaptureDependencies = 1
 };
 
-enum cudaUserObjectFlags {
-  cudaUserObjectNoDestructorSync = 1
-};
+enum cudaUserObjectFlags { cudaUserObjectNoDestructorSync = 1 };
 
 /** Move: the graph takes over the caller's reference. */
-enum cudaUserObjectRetainFlags {
-  cudaGraphUserObjectMove = 1
-};
+enum cudaUserObjectRetainFlags { cudaGraphUserObjectMove = 1 };
 
 enum cudaGraphNodeType {
   cudaGraphNodeTypeKernel = 0,

@@ -1,6 +1,7 @@
 /*
- * Kernel launches and function attributes. The host runtime has no kernels, so calls that take these types answer with
- * an error; the types exist so that programs compile. Part of driver_types.h; include that one.
+ * Kernel launches and function attributes. The host runtime has no kernels, so calls that take
+ * these types answer with an error; the types exist so that programs compile. Part of
+ * driver_types.h; include that one.
  */
 #ifndef RIPIENO_HOST_CUDA_LAUNCH_TYPES_H
 #define RIPIENO_HOST_CUDA_LAUNCH_TYPES_H

@@ -1,6 +1,6 @@
 /*
- * Stand-in for the header of the CUDA runtime on machines without a toolkit: the C interface, and in C++ the typed forms
- * that let a program write cudaMalloc(&floats, size) without a cast.
+ * Stand-in for the header of the CUDA runtime on machines without a toolkit: the C interface, and
+ * in C++ the typed forms that let a program write cudaMalloc(&floats, size) without a cast.
  */
 #ifndef __CUDA_RUNTIME_H__
 #define __CUDA_RUNTIME_H__

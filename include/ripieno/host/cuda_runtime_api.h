@@ -1,7 +1,7 @@
 /*
- * Functions of the CUDA runtime that the host runtime (lib/ripieno/host/libcudart.so.13) answers. Signatures are those
- * of CUDA 13.0, so a program links to either. What makes no sense without a GPU (kernels, managed memory) exists and
- * answers cudaErrorNotSupported.
+ * Functions of the CUDA runtime that the host runtime (lib/ripieno/host/libcudart.so.13) answers.
+ * Signatures are those of CUDA 13.0, so a program links to either. What makes no sense without a
+ * GPU (kernels, managed memory) exists and answers cudaErrorNotSupported.
  */
 #ifndef __CUDA_RUNTIME_API_H__
 #define __CUDA_RUNTIME_API_H__
@@ -19,7 +19,7 @@ extern "C" {
 #define RIPIENO_OPTIONAL(value)
 #endif
 
-/* ---- Versions and errors ------------------------------------------------------------------------------------ */
+/* ---- Versions and errors --------------------------------------------------------------------- */
 
 cudaError_t cudaDriverGetVersion(int* driverVersion);
 cudaError_t cudaRuntimeGetVersion(int* runtimeVersion);
@@ -31,7 +31,7 @@ cudaError_t cudaPeekAtLastError(void);
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
 
-/* ---- Devices ------------------------------------------------------------------------------------------------ */
+/* ---- Devices --------------------------------------------------------------------------------- */
 
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaGetDevice(int* device);
@@ -64,12 +64,11 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, enum cudaDeviceP2PAttr attribu
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
                                     enum cudaDriverEntryPointQueryResult* result
                                         RIPIENO_OPTIONAL(NULL));
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function,
-                                             unsigned int cudaVersion, unsigned long long flags,
-                                             enum cudaDriverEntryPointQueryResult* result
-                                                 RIPIENO_OPTIONAL(NULL));
+cudaError_t cudaGetDriverEntryPointByVersion(
+    const char* symbol, void** function, unsigned int cudaVersion, unsigned long long flags,
+    enum cudaDriverEntryPointQueryResult* result RIPIENO_OPTIONAL(NULL));
 
-/* ---- Memory ------------------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 cudaError_t cudaMalloc(void** pointer, size_t size);
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height);
@@ -96,8 +95,8 @@ cudaError_t cudaMemcpy(void* dst, const void* src, size_t size, enum cudaMemcpyK
 cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t size, enum cudaMemcpyKind kind,
                             cudaStream_t stream RIPIENO_OPTIONAL(0));
 cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice, size_t size);
-cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice, size_t size,
-                                cudaStream_t stream RIPIENO_OPTIONAL(0));
+cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice,
+                                size_t size, cudaStream_t stream RIPIENO_OPTIONAL(0));
 cudaError_t cudaMemcpy2D(void* dst, size_t dstPitch, const void* src, size_t srcPitch, size_t width,
                          size_t height, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpy2DAsync(void* dst, size_t dstPitch, const void* src, size_t srcPitch,
@@ -114,7 +113,7 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream RIPIENO_OPTIONAL(0));
 
-/* ---- Memory in stream order, pools -------------------------------------------------------------------------- */
+/* ---- Memory in stream order, pools ----------------------------------------------------------- */
 
 cudaError_t cudaMallocAsync(void** pointer, size_t size, cudaStream_t stream);
 cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t size, cudaMemPool_t pool,
@@ -126,14 +125,16 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool);
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const struct cudaMemPoolProps* properties);
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytesToKeep);
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void* value);
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void* value);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+                                    void* value);
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+                                    void* value);
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc* list,
                                  size_t count);
 cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags* flags, cudaMemPool_t pool,
                                  struct cudaMemLocation* location);
 
-/* ---- Between processes -------------------------------------------------------------------------------------- */
+/* ---- Between processes ----------------------------------------------------------------------- */
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer);
 cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned int flags);
@@ -141,7 +142,7 @@ cudaError_t cudaIpcCloseMemHandle(void* pointer);
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event);
 cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t handle);
 
-/* ---- Streams ------------------------------------------------------------------------------------------------ */
+/* ---- Streams --------------------------------------------------------------------------------- */
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags);
@@ -163,11 +164,11 @@ cudaError_t cudaStreamCopyAttributes(cudaStream_t dst, cudaStream_t src);
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer,
                                      size_t length RIPIENO_OPTIONAL(0),
                                      unsigned int flags RIPIENO_OPTIONAL(cudaMemAttachSingle));
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* userData,
-                                  unsigned int flags);
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
+                                  void* userData, unsigned int flags);
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* userData);
 
-/* ---- Events ------------------------------------------------------------------------------------------------- */
+/* ---- Events ---------------------------------------------------------------------------------- */
 
 cudaError_t cudaEventCreate(cudaEvent_t* event);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags);

@@ -1,11 +1,11 @@
 /*
- * Stream capture, graphs and user objects of the CUDA runtime. Part of cuda_runtime_api.h, which opens the linkage
- * block around it; include that one.
+ * Stream capture, graphs and user objects of the CUDA runtime. Part of cuda_runtime_api.h, which
+ * opens the linkage block around it; include that one.
  */
 #ifndef RIPIENO_HOST_CUDA_RUNTIME_GRAPH_H
 #define RIPIENO_HOST_CUDA_RUNTIME_GRAPH_H
 
-/* ---- Capture ------------------------------------------------------------------------------------------------ */
+/* ---- Capture --------------------------------------------------------------------------------- */
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
@@ -26,7 +26,7 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNo
                                                 unsigned int flags RIPIENO_OPTIONAL(0));
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode* mode);
 
-/* ---- Building a graph --------------------------------------------------------------------------------------- */
+/* ---- Building a graph ------------------------------------------------------------------------ */
 
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags);
 cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t original);
@@ -62,11 +62,11 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* f
                                      const cudaGraphNode_t* to, const cudaGraphEdgeData* edgeData,
                                      size_t numDependencies);
 cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
-                                        const cudaGraphNode_t* to, const cudaGraphEdgeData* edgeData,
-                                        size_t numDependencies);
+                                        const cudaGraphNode_t* to,
+                                        const cudaGraphEdgeData* edgeData, size_t numDependencies);
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node);
 
-/* ---- Looking at a graph ------------------------------------------------------------------------------------- */
+/* ---- Looking at a graph ---------------------------------------------------------------------- */
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes);
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes);
@@ -79,7 +79,7 @@ cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t
                                            cudaGraphEdgeData* edgeData, size_t* numDependents);
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned int flags);
 
-/* ---- Running a graph ---------------------------------------------------------------------------------------- */
+/* ---- Running a graph ------------------------------------------------------------------------- */
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
                                  unsigned long long flags RIPIENO_OPTIONAL(0));
@@ -94,7 +94,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
-/* ---- Resources that live as long as a graph ----------------------------------------------------------------- */
+/* ---- Resources that live as long as a graph -------------------------------------------------- */
 
 cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* pointer, cudaHostFn_t destroy,
                                  unsigned int initialReferences, unsigned int flags);

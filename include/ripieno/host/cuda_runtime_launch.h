@@ -1,6 +1,6 @@
 /*
- * Kernels of the CUDA runtime: launch, attributes, occupancy. Part of cuda_runtime_api.h, which opens the linkage block
- * around it; include that one.
+ * Kernels of the CUDA runtime: launch, attributes, occupancy. Part of cuda_runtime_api.h, which
+ * opens the linkage block around it; include that one.
  */
 #ifndef RIPIENO_HOST_CUDA_RUNTIME_LAUNCH_H
 #define RIPIENO_HOST_CUDA_RUNTIME_LAUNCH_H
@@ -16,11 +16,8 @@ cudaError_t cudaFuncSetAttribute(const void* function, enum cudaFuncAttribute at
 cudaError_t cudaFuncSetCacheConfig(const void* function, enum cudaFuncCache config);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, const void* function,
                                                           int blockSize, size_t sharedMemory);
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* numBlocks,
-                                                                   const void* function,
-                                                                   int blockSize,
-                                                                   size_t sharedMemory,
-                                                                   unsigned int flags);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* numBlocks, const void* function, int blockSize, size_t sharedMemory, unsigned int flags);
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* sharedMemory, const void* function,
                                                       int numBlocks, int blockSize);
 cudaError_t cudaOccupancyMaxActiveClusters(int* numClusters, const void* function,

@@ -1,8 +1,9 @@
 /*
- * Types, flags and enumerations of the CUDA runtime interface as far as the host runtime speaks it: handles, memory,
- * streams, events, interprocess handles. Layouts and values are those of CUDA 13.0, so objects may cross between code
- * compiled with these headers and code compiled with a toolkit's. The include guards carry the toolkit's names on
- * purpose: whichever header comes first wins, the two are never mixed.
+ * Types, flags and enumerations of the CUDA runtime interface as far as the host runtime speaks it:
+ * handles, memory, streams, events, interprocess handles. Layouts and values are those of
+ * CUDA 13.0, so objects may cross between code compiled with these headers and code compiled with a
+ * toolkit's. The include guards carry the toolkit's names on purpose: whichever header comes first
+ * wins, the two are never mixed.
  */
 #ifndef __DRIVER_TYPES_H__
 #define __DRIVER_TYPES_H__
@@ -22,7 +23,7 @@
 #define __device__
 #endif
 
-/* ---- Handles ------------------------------------------------------------------------------------------------ */
+/* ---- Handles --------------------------------------------------------------------------------- */
 
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
@@ -41,9 +42,10 @@ typedef void (*cudaHostFn_t)(void* userData);
 /** The older form of a host function, which is also told how the stream is doing. */
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* userData);
 
-/* ---- Flags -------------------------------------------------------------------------------------------------- */
+/* ---- Flags ----------------------------------------------------------------------------------- */
 
-/** Two streams that always exist: the one that synchronises with all others, and the calling thread's own. */
+/** Two streams that always exist: the one that synchronises with all others, and the calling
+ * thread's own. */
 #define cudaStreamLegacy ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
 
@@ -96,7 +98,7 @@ typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, vo
 #define cudaCpuDeviceId ((int)-1)
 #define cudaInvalidDeviceId ((int)-2)
 
-/* ---- Memory ------------------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 /** Where the two ends of a copy are. Default: look at the pointers. */
 enum cudaMemcpyKind {
@@ -225,7 +227,7 @@ enum cudaMemPoolAttr {
   cudaMemPoolAttrUsedMemHigh = 8
 };
 
-/* ---- Interprocess handles ----------------------------------------------------------------------------------- */
+/* ---- Interprocess handles -------------------------------------------------------------------- */
 
 #define CUDA_IPC_HANDLE_SIZE 64
 

@@ -1,5 +1,6 @@
 /*
- * The small vector types that appear in the CUDA runtime's interface, and a few that programs take for granted.
+ * The small vector types that appear in the CUDA runtime's interface, and a few that programs take
+ * for granted.
  */
 #ifndef __VECTOR_TYPES_H__
 #define __VECTOR_TYPES_H__

@@ -1,0 +1,224 @@
+// The functions of the interface that the library does not perform yet. Each is exported and
+// answers with a sentence; where doing nothing is a legal answer (hints, registrations that may
+// come back empty), it does that instead.
+#include <algorithm>
+#include <array>
+
+#include "api/declare.h"
+#include "api/refuse.h"
+#include "base/error.h"
+
+namespace ripieno::api {
+namespace {
+
+/// For functions that can do nothing and be right: checks the one thing that would be wrong by
+/// itself.
+ncclResult_t accept_unless_null(const char* function, const char* argument,
+                                const void* value) noexcept {
+  if (value != nullptr) return ncclSuccess;
+  std::array<char, 96> sentence;
+  const auto written =
+      fmt::format_to_n(sentence.data(), sentence.size(), "{}: `{}` is NULL; pass a valid pointer",
+                       function, argument);
+  set_last_error({sentence.data(), std::min(written.size, sentence.size())});
+  return ncclInvalidArgument;
+}
+
+constexpr const char* kMakeNewCommunicator =
+    "make the communicator you need with ncclCommInitRankConfig and a fresh unique id";
+constexpr const char* kAbortInstead = "end the communicator with ncclCommAbort and make a new one";
+constexpr const char* kUseSendAndReceive =
+    "use ncclSend and ncclRecv in a group; windows are not available, as ncclCommWindowRegister "
+    "says with a NULL window";
+constexpr const char* kReadEnvironment =
+    "run `ripieno env` to see all parameters, or read the environment";
+
+}  // namespace
+}  // namespace ripieno::api
+
+// ---- Communicators made from others -------------------------------------------------------------
+
+RIPIENO_API(ncclCommSplit, comm_split);
+ncclResult_t ripieno::api::comm_split(ncclComm_t, int, int, ncclComm_t*, ncclConfig_t*) {
+  return refuse("ncclCommSplit", kMakeNewCommunicator);
+}
+
+RIPIENO_API(ncclCommShrink, comm_shrink);
+ncclResult_t ripieno::api::comm_shrink(ncclComm_t, int*, int, ncclComm_t*, ncclConfig_t*, int) {
+  return refuse("ncclCommShrink", kMakeNewCommunicator);
+}
+
+RIPIENO_API(ncclCommGetUniqueId, comm_get_unique_id);
+ncclResult_t ripieno::api::comm_get_unique_id(ncclComm_t, ncclUniqueId*) {
+  return refuse("ncclCommGetUniqueId", kMakeNewCommunicator);
+}
+
+RIPIENO_API(ncclCommGrow, comm_grow);
+ncclResult_t ripieno::api::comm_grow(ncclComm_t, int, const ncclUniqueId*, int, ncclComm_t*,
+                                     ncclConfig_t*) {
+  return refuse("ncclCommGrow", kMakeNewCommunicator);
+}
+
+RIPIENO_API(ncclCommRevoke, comm_revoke);
+ncclResult_t ripieno::api::comm_revoke(ncclComm_t, int) {
+  return refuse("ncclCommRevoke", kAbortInstead);
+}
+
+// ---- Registered memory --------------------------------------------------------------------------
+
+RIPIENO_API(ncclCommRegister, comm_register);
+ncclResult_t ripieno::api::comm_register(ncclComm_t comm, void*, size_t, void** handle) {
+  if (auto result = accept_unless_null("ncclCommRegister", "comm", comm)) return result;
+  if (auto result = accept_unless_null("ncclCommRegister", "handle", handle)) return result;
+  *handle = nullptr;
+  return ncclSuccess;
+}
+
+RIPIENO_API(ncclCommDeregister, comm_deregister);
+ncclResult_t ripieno::api::comm_deregister(ncclComm_t comm, void*) {
+  return accept_unless_null("ncclCommDeregister", "comm", comm);
+}
+
+RIPIENO_API(ncclCommWindowRegister, comm_window_register);
+ncclResult_t ripieno::api::comm_window_register(ncclComm_t comm, void* buffer, size_t size,
+                                                ncclWindow_t* window, int) {
+  constexpr const char* kName = "ncclCommWindowRegister";
+  if (auto result = accept_unless_null(kName, "comm", comm)) return result;
+  if (auto result = accept_unless_null(kName, "buff", buffer)) return result;
+  if (auto result = accept_unless_null(kName, "win", window)) return result;
+  if (size == 0) {
+    set_last_error("ncclCommWindowRegister: `size` is 0; register at least one byte");
+    return ncclInvalidArgument;
+  }
+  *window = nullptr;
+  return ncclSuccess;
+}
+
+RIPIENO_API(ncclCommWindowDeregister, comm_window_deregister);
+ncclResult_t ripieno::api::comm_window_deregister(ncclComm_t comm, ncclWindow_t) {
+  return accept_unless_null("ncclCommWindowDeregister", "comm", comm);
+}
+
+RIPIENO_API(ncclWinGetUserPtr, win_get_user_ptr);
+ncclResult_t ripieno::api::win_get_user_ptr(ncclComm_t comm, ncclWindow_t, void** pointer) {
+  if (auto result = accept_unless_null("ncclWinGetUserPtr", "comm", comm)) return result;
+  if (auto result = accept_unless_null("ncclWinGetUserPtr", "outUserPtr", pointer)) return result;
+  *pointer = nullptr;
+  return ncclSuccess;
+}
+
+// ---- Memory of a communicator -------------------------------------------------------------------
+
+RIPIENO_API(ncclCommSuspend, comm_suspend);
+ncclResult_t ripieno::api::comm_suspend(ncclComm_t, int) {
+  return refuse("ncclCommSuspend",
+                "destroy the idle communicator and make it again when it is needed");
+}
+
+RIPIENO_API(ncclCommResume, comm_resume);
+ncclResult_t ripieno::api::comm_resume(ncclComm_t) {
+  return refuse("ncclCommResume", "use the communicator as it is; it was never suspended");
+}
+
+RIPIENO_API(ncclCommMemStats, comm_mem_stats);
+ncclResult_t ripieno::api::comm_mem_stats(ncclComm_t, ncclCommMemStat_t, uint64_t*) {
+  return refuse("ncclCommMemStats", "compare cudaMemGetInfo before and after");
+}
+
+// ---- One-sided ----------------------------------------------------------------------------------
+
+RIPIENO_API(ncclPutSignal, put_signal);
+ncclResult_t ripieno::api::put_signal(const void*, size_t, ncclDataType_t, int, ncclWindow_t,
+                                      size_t, int, int, unsigned int, ncclComm_t, cudaStream_t) {
+  return refuse("ncclPutSignal", kUseSendAndReceive);
+}
+
+RIPIENO_API(ncclSignal, signal);
+ncclResult_t ripieno::api::signal(int, int, int, unsigned int, ncclComm_t, cudaStream_t) {
+  return refuse("ncclSignal", kUseSendAndReceive);
+}
+
+RIPIENO_API(ncclWaitSignal, wait_signal);
+ncclResult_t ripieno::api::wait_signal(int, ncclWaitSignalDesc_t*, ncclComm_t, cudaStream_t) {
+  return refuse("ncclWaitSignal", kUseSendAndReceive);
+}
+
+// ---- Groups -------------------------------------------------------------------------------------
+
+RIPIENO_API(ncclGroupSimulateEnd, group_simulate_end);
+ncclResult_t ripieno::api::group_simulate_end(ncclSimInfo_t*) {
+  return refuse("ncclGroupSimulateEnd",
+                "run the group with ncclGroupEnd and measure it; the group is still open");
+}
+
+// ---- Parameters ---------------------------------------------------------------------------------
+
+RIPIENO_API(ncclParamBind, param_bind);
+ncclResult_t ripieno::api::param_bind(ncclParamHandle_t*, const char*) {
+  return refuse("ncclParamBind", kReadEnvironment);
+}
+
+RIPIENO_API(ncclParamGetI8, param_get_i8);
+ncclResult_t ripieno::api::param_get_i8(ncclParamHandle_t, int8_t*) {
+  return refuse("ncclParamGetI8", kReadEnvironment);
+}
+
+RIPIENO_API(ncclParamGetI16, param_get_i16);
+ncclResult_t ripieno::api::param_get_i16(ncclParamHandle_t, int16_t*) {
+  return refuse("ncclParamGetI16", kReadEnvironment);
+}
+
+RIPIENO_API(ncclParamGetI32, param_get_i32);
+ncclResult_t ripieno::api::param_get_i32(ncclParamHandle_t, int32_t*) {
+  return refuse("ncclParamGetI32", kReadEnvironment);
+}
+
+RIPIENO_API(ncclParamGetI64, param_get_i64);
+ncclResult_t ripieno::api::param_get_i64(ncclParamHandle_t, int64_t*) {
+  return refuse("ncclParamGetI64", kReadEnvironment);
+}
+
+RIPIENO_API(ncclParamGetU8, param_get_u8);
+ncclResult_t ripieno::api::param_get_u8(ncclParamHandle_t, uint8_t*) {
+  return refuse("ncclParamGetU8", kReadEnvironment);
+}
+
+RIPIENO_API(ncclParamGetU16, param_get_u16);
+ncclResult_t ripieno::api::param_get_u16(ncclParamHandle_t, uint16_t*) {
+  return refuse("ncclParamGetU16", kReadEnvironment);
+}
+
+RIPIENO_API(ncclParamGetU32, param_get_u32);
+ncclResult_t ripieno::api::param_get_u32(ncclParamHandle_t, uint32_t*) {
+  return refuse("ncclParamGetU32", kReadEnvironment);
+}
+
+RIPIENO_API(ncclParamGetU64, param_get_u64);
+ncclResult_t ripieno::api::param_get_u64(ncclParamHandle_t, uint64_t*) {
+  return refuse("ncclParamGetU64", kReadEnvironment);
+}
+
+RIPIENO_API(ncclParamGetStr, param_get_str);
+ncclResult_t ripieno::api::param_get_str(ncclParamHandle_t, const char**) {
+  return refuse("ncclParamGetStr", kReadEnvironment);
+}
+
+RIPIENO_API(ncclParamGet, param_get);
+ncclResult_t ripieno::api::param_get(ncclParamHandle_t, void*, int, int*) {
+  return refuse("ncclParamGet", kReadEnvironment);
+}
+
+RIPIENO_API(ncclParamGetParameter, param_get_parameter);
+ncclResult_t ripieno::api::param_get_parameter(const char*, const char**, int*) {
+  return refuse("ncclParamGetParameter", kReadEnvironment);
+}
+
+RIPIENO_API(ncclParamGetAllParameterKeys, param_get_all_parameter_keys);
+ncclResult_t ripieno::api::param_get_all_parameter_keys(const char***, int*) {
+  return refuse("ncclParamGetAllParameterKeys", kReadEnvironment);
+}
+
+RIPIENO_API(ncclParamDumpAll, param_dump_all);
+void ripieno::api::param_dump_all() {
+  refuse("ncclParamDumpAll", kReadEnvironment);
+}
