@@ -1,0 +1,42 @@
+// A virtual device of the host runtime behind the device seam: each function is one call of the
+// runtime, made with this device current and with its failure turned into an Error.
+#pragma once
+
+#include <string>
+
+#include "device/device.h"
+
+namespace ripieno::device::host {
+
+class HostDevice final : public Device {
+ public:
+  explicit HostDevice(int ordinal) : ordinal_(ordinal) {}
+
+  [[nodiscard]] int ordinal() const noexcept override { return ordinal_; }
+  [[nodiscard]] std::string name() const override;
+  [[nodiscard]] std::string bus_id() const override;
+
+  [[nodiscard]] void* allocate(std::size_t bytes) override;
+  void release(void* pointer) override;
+
+  [[nodiscard]] cudaStream_t create_stream() override;
+  void destroy_stream(cudaStream_t stream) override;
+  void synchronize(cudaStream_t stream) override;
+  void copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) override;
+  void fill(void* to, std::byte value, std::size_t bytes, cudaStream_t stream) override;
+
+  [[nodiscard]] cudaEvent_t create_event() override;
+  void destroy_event(cudaEvent_t event) override;
+  void record(cudaEvent_t event, cudaStream_t stream) override;
+  [[nodiscard]] std::chrono::duration<double> elapsed(cudaEvent_t from, cudaEvent_t to) override;
+
+  void begin_capture(cudaStream_t stream) override;
+  [[nodiscard]] cudaGraphExec_t end_capture(cudaStream_t stream) override;
+  void launch_graph(cudaGraphExec_t graph, cudaStream_t stream) override;
+  void destroy_graph(cudaGraphExec_t graph) override;
+
+ private:
+  int ordinal_;
+};
+
+}  // namespace ripieno::device::host
