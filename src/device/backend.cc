@@ -2,24 +2,23 @@
 // process ends.
 #include "device/host/backend.h"
 
-#include <cstdlib>
-#include <string_view>
-
 #include "base/error.h"
+#include "base/parameters.h"
 #include "device/device.h"
 
 namespace ripieno::device {
 namespace {
 
+enum class Choice : std::uint8_t { kAuto, kHost, kCuda };
+
+constexpr EnumParameter<Choice> kDevice("RIPIENO_DEVICE");
+
 std::unique_ptr<Backend> choose_backend() {
-  const char* wish = std::getenv("RIPIENO_DEVICE");
-  const std::string_view name = wish == nullptr ? "" : wish;
-  if (name.empty() || name == "auto" || name == "host") return host::make_backend();
-  if (name == "cuda") {
+  if (kDevice.value() == Choice::kCuda) {
     throw Error(ncclInvalidUsage,
                 "RIPIENO_DEVICE=cuda, but this build has no CUDA backend: use host or auto");
   }
-  throw Error(ncclInvalidUsage, "RIPIENO_DEVICE is '{}': use auto, host or cuda", name);
+  return host::make_backend();
 }
 
 }  // namespace

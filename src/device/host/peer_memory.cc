@@ -12,30 +12,16 @@
 #include <mutex>
 #include <utility>
 
+#include "base/unique_fd.h"
 #include "device/host/errors.h"
 
 namespace ripieno::device::host {
 namespace {
 
-/// A file descriptor that is closed with the object.
-class OwnedFd {
- public:
-  explicit OwnedFd(int fd) noexcept : fd_(fd) {}
-  OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  OwnedFd& operator=(OwnedFd&&) = delete;
-  ~OwnedFd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
-
 /// The arena of another process.
 class MappedArena final : public PeerMemory {
  public:
-  MappedArena(std::span<std::byte> bytes, OwnedFd link, int process_id) noexcept
+  MappedArena(std::span<std::byte> bytes, UniqueFd link, int process_id) noexcept
       : bytes_(bytes), link_(std::move(link)), process_id_(process_id) {}
   ~MappedArena() override { ::munmap(bytes_.data(), bytes_.size()); }
 
@@ -45,7 +31,7 @@ class MappedArena final : public PeerMemory {
 
  private:
   std::span<std::byte> bytes_;
-  OwnedFd link_;
+  UniqueFd link_;
   int process_id_;
 };
 
@@ -80,8 +66,8 @@ std::shared_ptr<PeerMemory> map_peer(const hostrt::FdTicket& ticket,
                                      std::chrono::milliseconds timeout) {
   const hostrt::FetchedFd fetched = guarded("importing the memory of a peer process",
                                             [&] { return hostrt::fetch_fd(ticket, timeout); });
-  const OwnedFd file(fetched.fd);
-  OwnedFd link(fetched.link);
+  const UniqueFd file(fetched.fd);
+  UniqueFd link(fetched.link);
   const std::span<std::byte> bytes = map_whole(file.get(), ticket.bytes, fetched.owner_pid);
   return std::make_shared<MappedArena>(bytes, std::move(link), fetched.owner_pid);
 }
@@ -120,10 +106,12 @@ class Cache {
 
   std::shared_ptr<Slot> slot_of(const Key& key) {
     const std::lock_guard lock(mutex_);
-    // A slot that only the table knows and whose mapping is gone has no reader: nobody else can
-    // take its lock.
+    // A slot that only the table knows has no user and gets none while mutex_ is held. Its own lock
+    // is taken all the same: it orders this look after whatever the last user did.
     std::erase_if(slots_, [](const auto& entry) {
-      return entry.second.use_count() == 1 && entry.second->memory.expired();
+      if (entry.second.use_count() != 1) return false;
+      const std::lock_guard slot_lock(entry.second->mutex);
+      return entry.second->memory.expired();
     });
     std::shared_ptr<Slot>& slot = slots_[key];
     if (!slot) slot = std::make_shared<Slot>();
@@ -141,8 +129,8 @@ std::shared_ptr<PeerMemory> import_arena(const MemoryTicket& ticket,
   const hostrt::FdTicket own =
       guarded("sharing device memory", [] { return hostrt::arena_ticket(); });
   if (key_of(own) == key_of(ticket.arena)) return std::make_shared<OwnArena>();
-  static Cache& cache =
-      *new Cache;  // Outlives every static object that may hold or ask for a mapping.
+  // Never destroyed: static objects of the program may hold mappings and ask for them to the end.
+  static Cache& cache = *new Cache;
   return cache.import(ticket.arena, timeout);
 }
 
