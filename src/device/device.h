@@ -65,6 +65,8 @@ class Device {
   [[nodiscard]] virtual cudaEvent_t create_event() = 0;
   virtual void destroy_event(cudaEvent_t event) = 0;
   virtual void record(cudaEvent_t event, cudaStream_t stream) = 0;
+  /// Orders what comes later in `stream` behind the last record of `event`.
+  virtual void wait(cudaStream_t stream, cudaEvent_t event) = 0;
   [[nodiscard]] virtual std::chrono::duration<double> elapsed(cudaEvent_t from, cudaEvent_t to) = 0;
 
   // Graphs.

@@ -95,6 +95,11 @@ void HostDevice::record(cudaEvent_t event, cudaStream_t stream) {
   check(cuda::cudaEventRecord(event, stream), "recording an event");
 }
 
+void HostDevice::wait(cudaStream_t stream, cudaEvent_t event) {
+  const CurrentDevice current(ordinal_);
+  check(cuda::cudaStreamWaitEvent(stream, event, 0), "making a stream wait for an event");
+}
+
 std::chrono::duration<double> HostDevice::elapsed(cudaEvent_t from, cudaEvent_t to) {
   float milliseconds = 0;
   check(cuda::cudaEventElapsedTime(&milliseconds, from, to), "reading the time between two events");

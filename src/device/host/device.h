@@ -28,6 +28,7 @@ class HostDevice final : public Device {
   [[nodiscard]] cudaEvent_t create_event() override;
   void destroy_event(cudaEvent_t event) override;
   void record(cudaEvent_t event, cudaStream_t stream) override;
+  void wait(cudaStream_t stream, cudaEvent_t event) override;
   [[nodiscard]] std::chrono::duration<double> elapsed(cudaEvent_t from, cudaEvent_t to) override;
 
   void begin_capture(cudaStream_t stream) override;

@@ -1,0 +1,157 @@
+// Running a group.
+#include "api/group.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/border.h"
+#include "api/declare.h"
+#include "comm/registry.h"
+#include "device/device.h"
+#include "plan/plan.h"
+
+namespace ripieno::api {
+namespace {
+
+/// Orders `later` behind all work that `earlier` holds now.
+void chain_streams(device::Device& device, cudaStream_t earlier, cudaStream_t later) {
+  const cudaEvent_t event = device.create_event();
+  device.record(event, earlier);
+  device.wait(later, event);
+  device.destroy_event(event);
+}
+
+}  // namespace
+
+Group& Group::current() noexcept {
+  thread_local Group group;
+  return group;
+}
+
+void Group::remember_failure(const Error& error) {
+  if (is_open() && !failure_) {
+    failure_ = std::make_unique<Error>(error);
+  }
+}
+
+void Group::add_operation(std::shared_ptr<comm::Communicator> communicator, cudaStream_t stream,
+                          const coll::Operation& operation) {
+  auto work = std::find_if(works_.begin(), works_.end(), [&](const Work& candidate) {
+    return candidate.communicator == communicator;
+  });
+  if (work == works_.end()) {
+    works_.push_back({.communicator = std::move(communicator), .streams = {}, .operations = {}});
+    work = works_.end() - 1;
+  }
+  if (std::find(work->streams.begin(), work->streams.end(), stream) == work->streams.end()) {
+    work->streams.push_back(stream);
+  }
+  work->operations.push_back(operation);
+}
+
+void Group::add_init(std::shared_ptr<comm::Communicator> communicator, ncclComm_t* handle) {
+  if (!communicator->config().blocking) {
+    *handle = comm::add_handle(communicator);
+  }
+  inits_.push_back({.communicator = std::move(communicator), .handle = handle});
+}
+
+void Group::require_one_mode(const std::vector<Init>& inits, const std::vector<Work>& works) {
+  bool blocking = false;
+  bool non_blocking = false;
+  for (const Init& init : inits) {
+    (init.communicator->config().blocking ? blocking : non_blocking) = true;
+  }
+  for (const Work& work : works) {
+    (work.communicator->config().blocking ? blocking : non_blocking) = true;
+  }
+  if (blocking && non_blocking) {
+    throw Error(ncclInvalidArgument,
+                "this group mixes blocking and non-blocking communicators; use two groups");
+  }
+  if (!inits.empty() && !works.empty()) {
+    throw Error(ncclInvalidUsage,
+                "this group initialises communicators and starts operations; end the group after the "
+                "initialisation and use a second one");
+  }
+}
+
+ncclResult_t Group::close() {
+  if (depth_ == 0) {
+    throw Error(ncclInvalidUsage, "there is no open group: each ncclGroupEnd() needs an ncclGroupStart() "
+                                  "by the same thread before it");
+  }
+  if (--depth_ > 0) {
+    return ncclSuccess;
+  }
+  std::vector<Init> inits = std::exchange(inits_, {});
+  std::vector<Work> works = std::exchange(works_, {});
+  const std::unique_ptr<Error> failure = std::exchange(failure_, nullptr);
+  if (failure) {
+    throw Error(*failure);
+  }
+  require_one_mode(inits, works);
+  if (!inits.empty()) {
+    return run_inits(inits);
+  }
+  run_operations(std::move(works));
+  return ncclSuccess;
+}
+
+ncclResult_t Group::run_inits(const std::vector<Init>& inits) {
+  // One thread a rank: each waits for the others.
+  for (const Init& init : inits) {
+    init.communicator->initialise_in_background();
+  }
+  if (!inits.front().communicator->config().blocking) {
+    return ncclInProgress;
+  }
+  for (const Init& init : inits) {
+    init.communicator->join_background();
+  }
+  for (const Init& init : inits) {
+    init.communicator->require_initialised();
+  }
+  for (const Init& init : inits) {
+    *init.handle = comm::add_handle(init.communicator);
+  }
+  return ncclSuccess;
+}
+
+void Group::run_operations(std::vector<Work> works) {
+  device::Backend& backend = device::backend();
+  std::vector<device::Submission> submissions;
+  submissions.reserve(works.size());
+  for (Work& work : works) {
+    // All run in the first stream; the others wait before and after, as if the work stood in each of them.
+    device::Device& device = backend.device(work.communicator->device());
+    const cudaStream_t first = work.streams.front();
+    for (std::size_t other = 1; other < work.streams.size(); ++other) {
+      chain_streams(device, work.streams[other], first);
+    }
+    submissions.push_back(
+        {.stream = first,
+         .task = plan::make_task(plan::Batch{.sequencer = work.communicator->sequencer(),
+                                             .operations = std::move(work.operations)})});
+  }
+  backend.submit(submissions);
+  for (const Work& work : works) {
+    device::Device& device = backend.device(work.communicator->device());
+    for (std::size_t other = 1; other < work.streams.size(); ++other) {
+      chain_streams(device, work.streams.front(), work.streams[other]);
+    }
+  }
+}
+
+}  // namespace ripieno::api
+
+RIPIENO_API(ncclGroupStart, group_start);
+ncclResult_t ripieno::api::group_start() {
+  Group::current().open();
+  return ncclSuccess;
+}
+
+RIPIENO_API(ncclGroupEnd, group_end);
+ncclResult_t ripieno::api::group_end() {
+  return guard("ncclGroupEnd", [] { return Group::current().close(); });
+}

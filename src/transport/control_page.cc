@@ -1,0 +1,95 @@
+// Creating, mapping and laying out the control page.
+#include "transport/control_page.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <limits>
+
+#include "base/error.h"
+#include "base/futex.h"
+
+namespace ripieno::transport {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+constexpr std::size_t round_to_pages(std::size_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+/// Offsets of the areas, in the order in which they lie. Areas that are touched by every operation come first and dense.
+struct Layout {
+  explicit Layout(int ranks) {
+    const auto n = static_cast<std::size_t>(ranks);
+    slots = round_to_pages(n * sizeof(RankLine));
+    mailboxes = slots + round_to_pages(2 * n * sizeof(ArrivalSlot));
+    one_shot = mailboxes + round_to_pages(n * n * sizeof(Mailbox));
+    staging = one_shot + 2 * n * kOneShotBytes;
+    message_staging = staging + 2 * n * kStagingBytes;
+    bytes = message_staging + 2 * n * n * kMessagePieceBytes;
+  }
+
+  std::size_t slots;
+  std::size_t mailboxes;
+  std::size_t one_shot;
+  std::size_t staging;
+  std::size_t message_staging;
+  std::size_t bytes;
+};
+
+}  // namespace
+
+std::shared_ptr<ControlPage> ControlPage::create(int ranks) {
+  UniqueFd fd(memfd_create("ripieno-control", MFD_CLOEXEC));
+  if (!fd) {
+    throw Error::system("cannot create the communicator's control page (memfd_create)", errno);
+  }
+  const Layout layout(ranks);
+  if (ftruncate(fd.get(), static_cast<off_t>(layout.bytes)) != 0) {
+    throw Error::system("cannot size the communicator's control page (ftruncate)", errno);
+  }
+  return std::shared_ptr<ControlPage>(new ControlPage(std::move(fd), ranks));
+}
+
+std::shared_ptr<ControlPage> ControlPage::open(UniqueFd fd, int ranks) {
+  std::shared_ptr<ControlPage> page(new ControlPage(std::move(fd), ranks));
+  page->release_fd();
+  return page;
+}
+
+ControlPage::ControlPage(UniqueFd fd, int ranks)
+    : fd_(std::move(fd)), ranks_(ranks), bytes_(Layout(ranks).bytes) {
+  void* address =
+      mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_.get(), 0);
+  if (address == MAP_FAILED) {
+    throw Error::system(
+        fmt::format("cannot map the communicator's control page ({} bytes of address space)", bytes_),
+        errno);
+  }
+  // The file starts as zeros, which is the initial value of every field.
+  const Layout layout(ranks);
+  base_ = static_cast<std::byte*>(address);
+  lines_ = reinterpret_cast<RankLine*>(base_);
+  slots_ = reinterpret_cast<ArrivalSlot*>(base_ + layout.slots);
+  mailboxes_ = reinterpret_cast<Mailbox*>(base_ + layout.mailboxes);
+  one_shot_ = base_ + layout.one_shot;
+  staging_ = base_ + layout.staging;
+  message_staging_ = base_ + layout.message_staging;
+}
+
+ControlPage::~ControlPage() { munmap(base_, bytes_); }
+
+void ControlPage::ring(int rank) const noexcept {
+  if (line(rank).sleepers.load(std::memory_order_seq_cst) != 0) {
+    ring_always(rank);
+  }
+}
+
+void ControlPage::ring_always(int rank) const noexcept {
+  line(rank).bell.fetch_add(1, std::memory_order_release);
+  futex_wake(line(rank).bell, std::numeric_limits<int>::max(), FutexScope::kShared);
+}
+
+}  // namespace ripieno::transport
