@@ -9,7 +9,8 @@ endif()
 add_library(ripieno_options INTERFACE)
 target_compile_options(ripieno_options INTERFACE
   -Wall -Wextra -Wshadow -Wundef
-  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual -Wno-interference-size>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual -Wno-interference-size
+    -Wno-missing-field-initializers>)
 
 if(RIPIENO_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
