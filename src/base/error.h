@@ -1,5 +1,6 @@
-// The one exception of the library. It carries the code that the caller will see and a full sentence that says what
-// failed, where, with which peer, and what to try. It is caught at the C border and at thread bodies only.
+// The one exception of the library. It carries the code that the caller will see and a full
+// sentence that says what failed, where, with which peer, and what to try. It is caught at the C
+// border and at thread bodies only.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,7 +30,8 @@ class Error : public std::runtime_error {
 
 /// Keeps `sentence` for ncclGetLastError (process-wide, the last one wins). Any thread.
 void set_last_error(std::string_view sentence) noexcept;
-/// The sentence last kept; valid in the calling thread until its next call. Empty string when there is none.
+/// The sentence last kept; valid in the calling thread until its next call. Empty string when there
+/// is none.
 const char* last_error() noexcept;
 
 /// The fixed text of a result code, as ncclGetErrorString returns it.
