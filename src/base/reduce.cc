@@ -59,7 +59,7 @@ Operands operands_of(const Reduction& reduction) noexcept {
   } else if (reduction.kind == ReduceKind::kAverage) {
     const auto ranks = static_cast<std::uint32_t>(std::max(reduction.ranks, 1));
     operands.divisor = ranks;
-    operands.scale = 1.0 / static_cast<double>(std::bit_ceil(ranks));
+    operands.scale = 0.5 / static_cast<double>(std::bit_ceil(ranks));
   }
   return operands;
 }

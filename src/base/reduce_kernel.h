@@ -19,7 +19,8 @@ struct Operands {
   std::uint64_t scalar_bits = 0;  ///< kPreMulSum for integers.
   double scalar = 0;              ///< kPreMulSum for floating types; exact for each of them.
   double divisor = 1;             ///< kAverage: the number of ranks.
-  double scale = 1;               ///< kAverage: the largest power of two not above 1 / ranks.
+  double scale =
+      1;  ///< kAverage: a power of two below 1 / ranks, so that scaled sums cannot overflow.
 };
 
 /// One pass of a kernel over elements [begin, begin + count). Without `seed` the first input starts

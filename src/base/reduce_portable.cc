@@ -201,25 +201,31 @@ void run(const Pass& pass) noexcept {
 }
 
 /// Averages of float64. The plain sum keeps every bit of small values; where it is not finite, the
-/// scaled sum tells whether the average is. Needs all inputs in one pass.
+/// scaled sum tells whether the average is, which rounding alone must not push past the largest
+/// value. Needs all inputs in one pass.
 void run_float64_average(const Pass& pass) noexcept {
+  constexpr double kLargest = std::numeric_limits<double>::max();
   Block<Plain<double>> block;
   Block<Plain<double>> scaled;
   for (std::size_t done = 0; done < pass.count; done += kBlock) {
     const std::size_t lanes = std::min(kBlock, pass.count - done);
+    const auto is_finite = [](double sum) { return std::isfinite(sum); };
     accumulate<Plain<double>, Average>(block, pass, done, lanes);
-    const bool finite =
-        std::all_of(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(lanes),
-                    [](double sum) { return std::isfinite(sum); });
-    if (!finite) accumulate<Plain<double>, ScaledAverage>(scaled, pass, done, lanes);
+    if (!std::all_of(block.begin(), block.begin() + lanes, is_finite)) {
+      accumulate<Plain<double>, ScaledAverage>(scaled, pass, done, lanes);
+    }
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-      block[lane] = std::isfinite(block[lane])
-                        ? Average::finish(block[lane], *pass.operands)
-                        : ScaledAverage::finish(scaled[lane], *pass.operands);
+      if (std::isfinite(block[lane])) {
+        block[lane] = Average::finish(block[lane], *pass.operands);
+        continue;
+      }
+      const double average = ScaledAverage::finish(scaled[lane], *pass.operands);
+      block[lane] =
+          std::isfinite(scaled[lane]) ? std::clamp(average, -kLargest, kLargest) : average;
     }
     for (std::size_t output = 0; output < pass.output_count; ++output) {
-      std::memcpy(pass.outputs[output] + (pass.begin + done) * sizeof(double), block.data(),
-                  lanes * sizeof(double));
+      std::byte* to = pass.outputs[output] + (pass.begin + done) * sizeof(double);
+      std::memcpy(to, block.data(), lanes * sizeof(double));
     }
   }
 }
