@@ -4,7 +4,7 @@
 #include <array>
 
 #include "device/host/errors.h"
-#include "hostrt/cuda.h"
+#include "hostrt/cuda_functions.h"
 
 namespace ripieno::device::host {
 namespace {

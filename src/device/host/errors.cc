@@ -1,7 +1,7 @@
 // How a code of the host runtime becomes a sentence.
 #include "device/host/errors.h"
 
-#include "hostrt/cuda.h"
+#include "hostrt/cuda_functions.h"
 
 namespace ripieno::device::host {
 
