@@ -77,7 +77,7 @@ constexpr std::int64_t kMi = 1024 * kKi;
 
 void float32_shapes(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"bytes", "inputs", "outputs", "streaming"});
-  for (const std::int64_t bytes : {std::int64_t{8}, 60L, kKi, 16 * kKi, 64 * kKi})
+  for (const std::int64_t bytes : {std::int64_t{8}, 16L, 20L, 60L, kKi, 16 * kKi, 64 * kKi})
     bench->Args({bytes, 2, 2, 0});
   bench->Args({64 * kKi, 2, 1, 0});
   bench->Args({64 * kKi, 8, 8, 0});

@@ -24,6 +24,7 @@ constexpr std::size_t kGroup = 8;
 constexpr std::size_t kTile =
     2048;  ///< Elements; their accumulators take half of the first-level cache.
 constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kTiny = 4;  ///< Elements for which the portable kernels are the fastest.
 
 /// Orders streaming stores before whatever this thread publishes next.
 void finish_streaming() noexcept {
@@ -177,7 +178,10 @@ void reduce(const Reduction& reduction, std::span<const std::byte* const> inputs
     for (std::byte* output : outputs) copy(output, inputs[0], count * element_bytes, store);
     return;
   }
-  const auto& kernels = reduction::current_kernels().kernels[reduction.type];
+  // A handful of elements is done sooner one by one than through copies of a block's size.
+  const bool is_tiny = count <= reduction::kTiny;
+  const auto& table = is_tiny ? reduction::portable_kernels() : reduction::current_kernels();
+  const auto& kernels = table.kernels[reduction.type];
   const auto operands = reduction::operands_of(reduction);
   reduction::Call(kernels[static_cast<std::size_t>(reduction.kind)], operands, element_bytes,
                   inputs, outputs, store)

@@ -148,6 +148,7 @@ T element_at(const std::byte* base, std::size_t index) {
 }
 
 constexpr std::size_t kBlock = 64;
+constexpr std::size_t kFew = 4;
 
 template <typename Type>
 using Block = std::array<typename Type::Accumulator, kBlock>;
@@ -176,10 +177,34 @@ void accumulate(Block<Type>& block, const Pass& pass, std::size_t done, std::siz
   }
 }
 
+/// One element at a time: the quickest for a handful, where loops over blocks cost more than their
+/// work.
+template <typename Type, typename Operation>
+void run_few(const Pass& pass) {
+  using Element = typename Type::Element;
+  for (std::size_t element = pass.begin; element < pass.begin + pass.count; ++element) {
+    const auto value_of = [&](std::size_t input) {
+      return Type::widen(element_at<Element>(pass.inputs[input], element));
+    };
+    auto accumulator = Operation::first(value_of(0), *pass.operands);
+    for (std::size_t input = 1; input < pass.input_count; ++input) {
+      accumulator = Operation::next(accumulator, value_of(input), *pass.operands);
+    }
+    const Element result = Type::narrow(Operation::finish(accumulator, *pass.operands));
+    for (std::size_t output = 0; output < pass.output_count; ++output) {
+      std::memcpy(pass.outputs[output] + element * sizeof(Element), &result, sizeof(Element));
+    }
+  }
+}
+
 template <typename Type, typename Operation>
 void run(const Pass& pass) noexcept {
   using Accumulator = typename Type::Accumulator;
   using Element = typename Type::Element;
+  if (pass.count <= kFew && pass.seed == nullptr && pass.keep == nullptr) {
+    run_few<Type, Operation>(pass);
+    return;
+  }
   Block<Type> block;
   for (std::size_t done = 0; done < pass.count; done += kBlock) {
     const std::size_t lanes = std::min(kBlock, pass.count - done);
