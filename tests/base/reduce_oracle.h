@@ -197,6 +197,7 @@ inline std::uint64_t reduce_float_bits(const Reduction& reduction,
 inline std::uint64_t reduce_integer_bits(const Reduction& reduction,
                                          const std::vector<std::uint64_t>& inputs) {
   __extension__ using Wide = __int128;
+  __extension__ using UnsignedWide = unsigned __int128;
   const unsigned width = static_cast<unsigned>(type_size(reduction.type)) * 8;
   const auto wrap = [&](Wide value) -> Wide {
     const Wide modulus = Wide{1} << width;
@@ -204,17 +205,22 @@ inline std::uint64_t reduce_integer_bits(const Reduction& reduction,
     if (is_signed_integer(reduction.type) && wrapped >= modulus / 2) wrapped -= modulus;
     return wrapped;
   };
+  const auto multiply = [&](Wide left, Wide right) {
+    return wrap(
+        static_cast<Wide>(static_cast<UnsignedWide>(left) * static_cast<UnsignedWide>(right)));
+  };
   const bool is_average = reduction.kind == ReduceKind::kAverage;
   const bool wraps = !is_average || width == 64;
   Wide result = 0;
   for (std::size_t input = 0; input < inputs.size(); ++input) {
     Wide value = wrap(static_cast<Wide>(inputs[input]));
-    if (reduction.kind == ReduceKind::kPreMulSum)
-      value = wrap(value * wrap(static_cast<Wide>(reduction.scalar)));
+    if (reduction.kind == ReduceKind::kPreMulSum) {
+      value = multiply(value, wrap(static_cast<Wide>(reduction.scalar)));
+    }
     if (input == 0) {
       result = value;
     } else if (reduction.kind == ReduceKind::kProd) {
-      result *= value;
+      result = multiply(result, value);
     } else if (reduction.kind == ReduceKind::kMax) {
       result = std::max(result, value);
     } else if (reduction.kind == ReduceKind::kMin) {
