@@ -15,4 +15,7 @@ namespace ripieno::hostrt::cuda {
 #include "hostrt/functions.inc"
 #undef RIPIENO_FUNCTION
 
+/// What a function of the CUDA runtime that the host runtime lacks answers: cudaErrorNotSupported, kept as last error.
+RIPIENO_HOSTRT_API cudaError_t refuse_function() noexcept;
+
 }  // namespace ripieno::hostrt::cuda

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hostrt/capture.h"
 #include "hostrt/device.h"
 #include "hostrt/process.h"
 #include "hostrt/runtime.h"
@@ -32,6 +33,7 @@ void order_default_streams(Stream& stream) {
     stream.push(std::make_unique<WaitTask>(legacy, newest));
     return;
   }
+  refuse_implicit_dependency(owner);
   for (StreamRef& other : owner.blocking_streams()) {
     const Position newest = other->submitted();
     if (!other->reached(newest)) stream.push(std::make_unique<WaitTask>(*other, newest));
@@ -117,6 +119,10 @@ void submit(std::span<Submission> submissions) {
   InlineDriver driver;
   for (Submission& submission : submissions) {
     Stream& stream = resolve_stream(submission.stream);
+    if (is_captured(stream)) {
+      capture_task(stream, std::move(submission.task), cudaGraphNodeTypeKernel);
+      continue;
+    }
     order_default_streams(stream);
     driver.add(stream, std::move(submission.task));
   }
@@ -128,8 +134,6 @@ void submit(cudaStream_t stream, std::unique_ptr<Task> task) {
   submit(std::span<Submission>(&one, 1));
 }
 
-bool is_capturing(cudaStream_t stream) {
-  return resolve_stream(stream).capture.load(std::memory_order_acquire) != nullptr;
-}
+bool is_capturing(cudaStream_t stream) { return is_captured(resolve_stream(stream)); }
 
 }  // namespace ripieno::hostrt
