@@ -27,6 +27,7 @@ build  python3              compares headers and symbols in the tests; drives be
 build  libhwy-dev           Highway: vector code chosen at run time
 build  libasio-dev          sockets of the control plane
 build  libsodium-dev        randomness and keyed hashes (its static archive is linked)
+build  libpugixml-dev       XML of topologies
 build  libfmt-dev           formatting
 build  libspdlog-dev        log lines
 build  libcli11-dev         command line of the tools
