@@ -1,9 +1,11 @@
-// How ranks find each other, before any of them can move data: a unique id names a rendezvous, ranks join it, and a
-// tree of authenticated connections then carries small exchanges for as long as the communicator lives.
+// How ranks find each other, before any of them can move data: a unique id names a rendezvous,
+// ranks join it, and a tree of authenticated connections then carries small exchanges for as long
+// as the communicator lives.
 #pragma once
 
 #include <nccl.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -17,9 +19,10 @@
 
 namespace ripieno::bootstrap {
 
-/// Makes an id: picks the interface, opens a listener and starts the rendezvous thread in this process (or, with
-/// NCCL_COMM_ID, names the address every rank agrees on). Throws Error (ncclInvalidArgument for a bad NCCL_COMM_ID,
-/// ncclInvalidUsage when no interface fits, ncclSystemError).
+/// Makes an id: picks the interface, opens a listener and starts the rendezvous thread in this
+/// process (or, with NCCL_COMM_ID, names the address every rank agrees on). Throws Error
+/// (ncclInvalidArgument for a bad NCCL_COMM_ID, ncclInvalidUsage when no interface fits,
+/// ncclSystemError).
 ncclUniqueId create_unique_id();
 
 /// Who joins.
@@ -28,7 +31,8 @@ struct Membership {
   int ranks;
 };
 
-/// Where a rank's listener can be reached, and the version it speaks: gathered while joining.
+/// A rank's membership in the tree. One thread at a time. After a failure every further call throws
+/// it again: the communicator cannot be trusted to be in step any more.
 class Bootstrap {
  public:
   virtual ~Bootstrap() = default;
@@ -37,14 +41,18 @@ class Bootstrap {
   [[nodiscard]] virtual int ranks() const noexcept = 0;
   /// A hash of the ids that all ranks share: names the communicator in logs and salts derived keys.
   [[nodiscard]] virtual std::uint64_t hash() const noexcept = 0;
+  /// A secret that only the ranks of this communicator know, fresh for each communicator. Derive a
+  /// key per purpose from it.
+  [[nodiscard]] virtual std::array<std::byte, 32> secret() const noexcept = 0;
 
-  /// Every rank contributes `mine` (the same size everywhere) and gets all contributions in rank order, one after the
-  /// other. O(log ranks) steps.
+  /// Every rank contributes `mine` (the same size everywhere) and gets all contributions in rank
+  /// order, one after the other. O(log ranks) steps.
   [[nodiscard]] virtual std::vector<std::byte> all_gather(std::span<const std::byte> mine) = 0;
   virtual void barrier() = 0;
 
-  /// Ordered, tagged messages between any two ranks; receive() waits for the message of that peer and tag, others are
-  /// kept until asked for. send() does not wait for the receiver to ask.
+  /// Ordered, tagged messages between any two ranks; receive() waits for the message of that peer
+  /// and tag, others are kept until asked for. send() does not wait for the receiver to ask, as
+  /// long as what it was sent and has not taken fits the sockets' buffers (some 64 KiB at least).
   virtual void send(int peer, std::uint64_t tag, std::span<const std::byte> message) = 0;
   [[nodiscard]] virtual std::vector<std::byte> receive(int peer, std::uint64_t tag) = 0;
 
@@ -59,11 +67,18 @@ class Bootstrap {
   }
 };
 
-/// Joins the rendezvous of `ids` (one, or several that share the ranks out among them) and returns when all ranks have
-/// joined. Every wait ends: at `deadline` with "k of n ranks joined after s s; missing: ..." (ncclRemoteError... see
-/// README), on cancellation, and when a member dies (ncclRemoteError with its rank). Member calls afterwards use the same
-/// deadline length per call. Throws Error.
+/// Joins the rendezvous of `ids` (one, or several that share the ranks out among them) and returns
+/// when all ranks have joined. One rank alone needs no network. Every wait ends, here and in the
+/// members' calls afterwards, which have `timeout` each:
+///  - when the time is up: ncclRemoteError, "k of n ranks joined after s s; missing: ...";
+///  - when a rank ends or leaves: ncclRemoteError with its number, on all ranks that wait;
+///  - when ranks contradict each other: ncclInvalidArgument (number of ranks, a rank twice, bytes
+///  that are no id) or
+///    ncclInvalidUsage (an id used twice, different versions of the library), on all ranks;
+///  - when cancelled: ncclInvalidUsage.
+/// `cancellation` must outlive the result. Throws Error.
 std::unique_ptr<Bootstrap> join(std::span<const ncclUniqueId> ids, Membership membership,
-                                std::chrono::milliseconds timeout, const Cancellation& cancellation);
+                                std::chrono::milliseconds timeout,
+                                const Cancellation& cancellation);
 
 }  // namespace ripieno::bootstrap
