@@ -191,7 +191,7 @@ void reduce(const Reduction& reduction, std::span<const std::byte* const> inputs
 
 void copy(std::byte* to, const std::byte* from, std::size_t bytes, Store store) noexcept {
   constexpr std::size_t kWorthStreaming = 4096;
-  constexpr std::size_t kStep = 256;
+  constexpr std::size_t kStep = reduction::kMaxBlockBytes;  // Whole blocks of any target's vectors.
   if (to == from || bytes == 0) return;
   if (store == Store::kCached || bytes < kWorthStreaming) {
     std::memcpy(to, from, bytes);

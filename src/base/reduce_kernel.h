@@ -57,7 +57,7 @@ struct KernelTable {
   void (*stream_copy)(std::byte* to, const std::byte* from, std::size_t bytes) noexcept = nullptr;
 };
 
-enum class Target : std::uint8_t { kPortable, kNeon, kAvx2, kAvx512 };
+enum class Target : std::uint8_t { kPortable, kNeon, kSve, kAvx2, kAvx512 };
 
 std::string_view target_name(Target target) noexcept;
 

@@ -7,6 +7,15 @@
 
 #include "base/reduce_kernel.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 namespace ripieno::reduction {
 namespace {
 
@@ -26,9 +35,20 @@ struct Tables {
   }
 };
 
+#if defined(__x86_64__)
+/// Asked of the processor itself: __builtin_cpu_supports has no name for it before clang 19.
+bool converts_halves() noexcept {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
+
 Tables::Tables() noexcept {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("f16c") != 0) {
+  if (__builtin_cpu_supports("avx2") != 0 && converts_halves()) {
     add(Target::kAvx2, N_AVX2::fill_float_kernels, N_AVX2::fill_integer_kernels);
     if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
         __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512bw") != 0) {
@@ -37,6 +57,9 @@ Tables::Tables() noexcept {
   }
 #elif defined(__aarch64__)
   add(Target::kNeon, N_NEON::fill_float_kernels, N_NEON::fill_integer_kernels);
+  if ((getauxval(AT_HWCAP) & HWCAP_SVE) != 0) {
+    add(Target::kSve, N_SVE::fill_float_kernels, N_SVE::fill_integer_kernels);
+  }
 #endif
 }
 
@@ -60,6 +83,8 @@ std::string_view target_name(Target target) noexcept {
       return "portable";
     case Target::kNeon:
       return "neon";
+    case Target::kSve:
+      return "sve";
     case Target::kAvx2:
       return "avx2";
     case Target::kAvx512:

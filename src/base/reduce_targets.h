@@ -13,7 +13,7 @@
 #define HWY_DISABLED_TARGETS (HWY_SCALAR | HWY_EMU128 | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #define RIPIENO_VECTOR_REDUCTIONS 1
 #elif defined(__aarch64__)
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#define HWY_DISABLED_TARGETS (HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #define RIPIENO_VECTOR_REDUCTIONS 1
 #else
 #define RIPIENO_VECTOR_REDUCTIONS 0
@@ -39,6 +39,10 @@ namespace N_NEON {
 void fill_float_kernels(KernelTable& table) noexcept;
 void fill_integer_kernels(KernelTable& table) noexcept;
 }  // namespace N_NEON
+namespace N_SVE {
+void fill_float_kernels(KernelTable& table) noexcept;
+void fill_integer_kernels(KernelTable& table) noexcept;
+}  // namespace N_SVE
 #endif
 
 }  // namespace ripieno::reduction

@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <string>
@@ -153,8 +154,9 @@ void check(const Problem& problem, const Shape& shape) {
   for (std::size_t output = 0; output < shape.outputs; ++output) {
     outputs.emplace_back(bytes, shape.output_misalignment * (output + 1) % 64);
   }
-  for (auto& input : inputs) from.push_back(input.data());
-  for (auto& output : outputs) to.push_back(output.data());
+  const auto data_of = [](Buffer& buffer) { return buffer.data(); };
+  std::ranges::transform(inputs, std::back_inserter(from), data_of);
+  std::ranges::transform(outputs, std::back_inserter(to), data_of);
   if (shape.in_place) to.front() = inputs.back().data();
 
   reduce(problem.reduction, from, to, shape.count, shape.store);
@@ -174,8 +176,10 @@ void check(const Problem& problem, const Shape& shape) {
 }
 
 class ReduceTypes : public testing::TestWithParam<ncclDataType_t> {
- protected:
+ public:
   ~ReduceTypes() override { reduction::use_target(reduction::available_targets().back()); }
+
+ protected:
   ncclDataType_t type() const { return GetParam(); }
 };
 class ReduceFloats : public ReduceTypes {};
@@ -232,6 +236,7 @@ template <typename T>
 std::vector<T> reduce_vectors(const Reduction& reduction,
                               const std::vector<std::vector<T>>& inputs) {
   std::vector<const std::byte*> from;
+  from.reserve(inputs.size());
   for (const auto& input : inputs) from.push_back(reinterpret_cast<const std::byte*>(input.data()));
   std::vector<T> output(inputs[0].size());
   auto* to = reinterpret_cast<std::byte*>(output.data());
