@@ -12,6 +12,9 @@ ARGS ?=
 RIPIENO := build/release/bin/ripieno
 PRODUCTS := ripieno nccl ripieno_hostrt ripieno_host_cudart ripieno_command
 
+# Paths count from the checkout, so that ccache knows a file again in another clone or build folder.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export TSAN_OPTIONS ?= second_deadlock_stack=1
 
