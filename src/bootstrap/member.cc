@@ -54,7 +54,9 @@ Member::~Member() {
     channel.flush();
   };
   for_each_neighbour([&](Neighbour& neighbour) { leave(*neighbour.channel); });
-  for (auto& [peer, channel] : direct_out_) leave(*channel);
+  for (auto* directs : {&direct_out_, &direct_in_}) {
+    for (auto& [peer, channel] : *directs) leave(*channel);
+  }
   if (acceptor_.strangers() > 0) {
     log_info(log_subsystem::kBootstrap, "Rank {} dropped {} strangers at its listener", rank_,
              acceptor_.strangers());
