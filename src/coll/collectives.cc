@@ -208,20 +208,30 @@ Schedule one_shot(HostTeam& team, const Operation& operation, std::uint64_t sequ
   if (exchange.is_source()) {
     pack(exchange, operation, all, area_of(team.rank()));
   }
-  announce(team, operation, sequence, {});
+  sign(team, operation);
+  if (exchange.needs_scalars()) {
+    announce(team, operation, sequence, {});
+  }
   team.enter();
   co_await team.everyone_in(phase);
-  compare_announcements(team, phase);
+  if (!all_agree(team, phase)) {
+    Continuation explanation(explain_disagreement(team, operation, sequence));
+    co_await explanation;
+  }
   exchange.learn_scalars(team, phase);
   exchange.deliver(packed_sources(team, exchange.block_bytes(), area_of), all);
 }
 
 Schedule direct(HostTeam& team, const Operation& operation, std::uint64_t sequence) {
   Exchange exchange(operation, team.rank(), team.ranks());
+  sign(team, operation);
   announce(team, operation, sequence, exposed_buffers(exchange, operation));
   const std::uint64_t arrival = team.enter();
   co_await team.everyone_in(arrival);
-  compare_announcements(team, arrival);
+  if (!all_agree(team, arrival)) {
+    Continuation explanation(explain_disagreement(team, operation, sequence));
+    co_await explanation;
+  }
   exchange.learn_scalars(team, arrival);
 
   if (!all_in_place(team, arrival)) {

@@ -51,12 +51,15 @@ constexpr std::size_t kScratchBytes = std::size_t{8} << 10;
 
 }  // namespace
 
+void sign(HostTeam& team, const Operation& operation) {
+  team.slot(team.rank(), team.next_phase()).signature = signature_of(operation);
+}
+
 void announce(HostTeam& team, const Operation& operation, std::uint64_t sequence,
               const Exposed& exposed) {
   transport::ArrivalSlot& slot = team.slot(team.rank(), team.next_phase());
   const BufferRef send = team.refer_to(exposed.send);
   const BufferRef receive = team.refer_to(exposed.receive);
-  slot.signature = signature_of(operation);
   slot.announcement = {.count = operation.count,
                        .scalar = operation.scalar,
                        .send = send.value,
@@ -72,7 +75,21 @@ void announce(HostTeam& team, const Operation& operation, std::uint64_t sequence
                        .unused = {}};
 }
 
-void compare_announcements(const HostTeam& team, std::uint64_t phase) {
+bool all_agree(const HostTeam& team, std::uint64_t phase) noexcept {
+  const std::uint64_t mine = team.slot(team.rank(), phase).signature;
+  for (int rank = 0; rank < team.ranks(); ++rank) {
+    if (team.slot(rank, phase).signature != mine) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Schedule explain_disagreement(HostTeam& team, const Operation& operation, std::uint64_t sequence) {
+  sign(team, operation);
+  announce(team, operation, sequence, {});
+  const std::uint64_t phase = team.enter();
+  co_await team.everyone_in(phase);
   const transport::ArrivalSlot& mine = team.slot(team.rank(), phase);
   for (int rank = 0; rank < team.ranks(); ++rank) {
     const transport::ArrivalSlot& theirs = team.slot(rank, phase);
@@ -101,7 +118,7 @@ Exchange::Exchange(const Operation& operation, int rank, int ranks)
 }
 
 void Exchange::learn_scalars(const HostTeam& team, std::uint64_t phase) {
-  if (!shape_.reduces || operation_.reduce != ReduceKind::kPreMulSum) {
+  if (!needs_scalars()) {
     return;
   }
   bool differ = false;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/schedule.h"
 #include "coll/operation.h"
 #include "coll/partition.h"
 #include "transport/host_team.h"
@@ -21,12 +22,17 @@ struct Exposed {
   bool must_stage = false;
 };
 
-/// Fills this rank's slot of the next phase with what it is about to do.
+/// Writes into this rank's slot of the next phase the hash of what all ranks must agree on.
+void sign(transport::HostTeam& team, const Operation& operation);
+/// Writes the announcement beside it: a second cache line that small operations do without.
 void announce(transport::HostTeam& team, const Operation& operation, std::uint64_t sequence,
               const Exposed& exposed);
 
-/// Throws Error (ncclInvalidUsage) naming both sides' values if some rank announced something else for `phase`.
-void compare_announcements(const transport::HostTeam& team, std::uint64_t phase);
+/// Whether all ranks signed `phase` alike. If not, every rank sees it, and all of them go on to explain().
+[[nodiscard]] bool all_agree(const transport::HostTeam& team, std::uint64_t phase) noexcept;
+/// One more phase in which all ranks announce in full; then throws Error (ncclInvalidUsage) naming both sides' values.
+[[nodiscard]] Schedule explain_disagreement(transport::HostTeam& team, const Operation& operation,
+                                            std::uint64_t sequence);
 
 /// Where the inputs of all ranks lie for one piece: block b of rank r starts at base[r] + b * block_stride.
 struct Sources {
@@ -39,6 +45,10 @@ class Exchange {
  public:
   Exchange(const Operation& operation, int rank, int ranks);
 
+  /// Whether ranks may bring factors of their own, which then have to be announced.
+  [[nodiscard]] bool needs_scalars() const noexcept {
+    return shape_.reduces && operation_.reduce == ReduceKind::kPreMulSum;
+  }
   /// Takes over the factors of kPreMulSum that the ranks announced for `phase`, where they differ.
   void learn_scalars(const transport::HostTeam& team, std::uint64_t phase);
 

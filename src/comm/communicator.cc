@@ -112,9 +112,10 @@ void Communicator::finalize_in_background() {
 void Communicator::finalize() {
   State expected = State::kReady;
   if (!state_.compare_exchange_strong(expected, State::kFinalizing)) {
-    throw Error(ncclInvalidArgument, expected == State::kInitialising
-                                         ? "the communicator is still initialising and cannot be finalized"
-                                         : "the communicator has already been finalized");
+    throw Error(ncclInvalidArgument, "{}",
+                expected == State::kInitialising
+                    ? "the communicator is still initialising and cannot be finalized"
+                    : "the communicator has already been finalized");
   }
   while (!sequencer_->wait_for_plans(kFinalizeRound) && !sequencer_->stopped()) {
   }
