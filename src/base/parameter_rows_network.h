@@ -10,12 +10,12 @@ namespace ripieno::rows {
 inline constexpr std::array kNetwork = {
     text("NCCL_NET", "Name of the network to use, in any case."),
     text("NCCL_NET_GDR_LEVEL", "How near a network card must be to access device memory."),
-    choice("NCCL_NET_GDR_READ", "", "0|1", "Whether it also reads from there."),
+    boolean("NCCL_NET_GDR_READ", "", "Whether it also reads from there."),
     boolean("NCCL_NET_GDR_C2C", "1", "Whether it does so over chip-to-chip links."),
     boolean("NCCL_NET_FORCE_FLUSH", "0", "Whether received data is flushed in any case."),
     boolean("NCCL_GDR_FLUSH_DISABLE", "0", "Whether it is never flushed."),
     boolean("NCCL_DMABUF_ENABLE", "1", "Whether memory is registered by DMA-BUF."),
-    choice("NCCL_NET_SHARED_BUFFERS", "", "0|1", "Whether connections share staging buffers."),
+    boolean("NCCL_NET_SHARED_BUFFERS", "", "Whether connections share staging buffers."),
     boolean("NCCL_NET_SHARED_COMMS", "1", "Whether channels share connections."),
     boolean("NCCL_NET_OPTIONAL_RECV_COMPLETION", "1", "Whether receives may end unannounced."),
     boolean("NCCL_PXN_DISABLE", "0", "Whether data does not pass through a GPU nearer the card."),
@@ -25,7 +25,7 @@ inline constexpr std::array kNetwork = {
     boolean("NCCL_GDRCOPY_FIFO_ENABLE", "1", "Whether it holds the queue of work."),
     boolean("NCCL_GDRCOPY_SYNC_ENABLE", "1", "Whether it holds the counters."),
     boolean("NCCL_GDRCOPY_FLUSH_ENABLE", "0", "Whether it flushes."),
-    choice("NCCL_COLLNET_ENABLE", "", "0|1", "Whether reduction in the network is used."),
+    boolean("NCCL_COLLNET_ENABLE", "", "Whether reduction in the network is used."),
     integer("NCCL_COLLNET_NODE_THRESHOLD", "2", "Hosts from which it is."),
     integer("NCCL_SOCKET_NTHREADS", "", "Helper threads of a socket connection.").range(0, 16),
     integer("NCCL_NSOCKS_PERTHREAD", "", "Sockets of each.").range(1, 64),
@@ -51,7 +51,7 @@ inline constexpr std::array kInfiniBand = {
     integer("NCCL_IB_QPS_PER_CONNECTION", "1", "Queue pairs of a connection.").range(1, 128),
     boolean("NCCL_IB_SPLIT_DATA_ON_QPS", "0", "Whether a message is split over them."),
     integer("NCCL_IB_PCI_RELAXED_ORDERING", "2", "Relaxed ordering: 0 no, 1 yes, 2 where found."),
-    choice("NCCL_IB_ADAPTIVE_ROUTING", "", "0|1", "Whether routes may change between packets."),
+    boolean("NCCL_IB_ADAPTIVE_ROUTING", "", "Whether routes may change between packets."),
     size("NCCL_IB_AR_THRESHOLD", "", "From this size messages take such routes."),
     boolean("NCCL_IB_USE_INLINE", "0", "Whether control messages are inlined."),
     boolean("NCCL_IB_ECE_ENABLE", "1", "Whether enhanced connection setup is used."),
@@ -70,9 +70,9 @@ inline constexpr std::array kInfiniBand = {
         .from("NCCL 2.30"),
     boolean("NCCL_IB_DEVICE_PCI_ORDER", "1", "Whether cards are numbered by their slots.")
         .from("NCCL 2.30"),
-    choice("NCCL_IB_PREPOST_RECEIVE_WORK_REQUESTS", "", "0|1", "Whether receives are posted early.")
+    boolean("NCCL_IB_PREPOST_RECEIVE_WORK_REQUESTS", "", "Whether receives are posted early.")
         .from("NCCL 2.30"),
-    choice("NCCL_IB_RECEIVER_SIDE_MATCHING_SCHEME", "", "0|1", "How receives are matched.")
+    boolean("NCCL_IB_RECEIVER_SIDE_MATCHING_SCHEME", "", "How receives are matched.")
         .from("NCCL 2.30"),
     boolean("NCCL_IB_SUBNET_AWARE_ROUTING", "0", "Whether peers of the same subnet are preferred.")
         .from("NCCL 2.30"),

@@ -95,9 +95,9 @@ inline constexpr std::array kBootstrap = {
 };
 
 inline constexpr std::array kCommunicator = {
-    choice("NCCL_COMM_BLOCKING", "", "0|1",
-           "Whether calls on communicators wait (1) or return ncclInProgress (0); wins over "
-           "ncclConfig_t.")
+    boolean("NCCL_COMM_BLOCKING", "",
+            "Whether calls on communicators wait (1) or return ncclInProgress (0); wins over "
+            "ncclConfig_t.")
         .used(),
     integer("NCCL_MIN_CTAS", "", "Fewest channels of a communicator; wins over ncclConfig_t.")
         .range(1, 64)
@@ -110,15 +110,15 @@ inline constexpr std::array kCommunicator = {
     integer("NCCL_MIN_NRINGS", "", "Oldest name of NCCL_MIN_CTAS.").range(1, 64),
     integer("NCCL_MAX_NRINGS", "", "Oldest name of NCCL_MAX_CTAS.").range(1, 64),
     integer("NCCL_CGA_CLUSTER_SIZE", "", "Blocks in a cluster of a kernel.").range(0, 8),
-    choice("NCCL_COMM_SPLIT_SHARE_RESOURCES", "", "0|1",
-           "Whether a split communicator shares what its parent holds."),
-    choice("NCCL_COMM_SHRINK_SHARE_RESOURCES", "", "0|1", "The same for shrunk communicators."),
+    boolean("NCCL_COMM_SPLIT_SHARE_RESOURCES", "",
+            "Whether a split communicator shares what its parent holds."),
+    boolean("NCCL_COMM_SHRINK_SHARE_RESOURCES", "", "The same for shrunk communicators."),
     text("NCCL_CTA_POLICY", "DEFAULT",
          "What channels are optimised for: DEFAULT, EFFICIENCY, ZERO, joined by |."),
     integer("NCCL_NCHANNELS_PER_NET_PEER", "", "Channels to a peer across the network.")
         .range(1, 64),
-    choice("NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE", "", "0|1",
-           "Whether channels are placed to fill NVLink evenly."),
+    boolean("NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE", "",
+            "Whether channels are placed to fill NVLink evenly."),
     boolean("NCCL_MULTI_RANK_GPU_ENABLE", "0",
             "Whether several ranks may share a device; here they always may.")
         .from("NCCL 2.30"),
