@@ -19,7 +19,9 @@ class Captured : public testing::Test {
     cudaGraph_t graph = nullptr;
     const cudaError_t code = cuda::cudaStreamEndCapture(stream, &graph);
     EXPECT_EQ(code == cudaSuccess, graph != nullptr);
-    if (graph != nullptr) EXPECT_CUDA(cuda::cudaGraphDestroy(graph));
+    if (graph != nullptr) {
+      EXPECT_CUDA(cuda::cudaGraphDestroy(graph));
+    }
     return code;
   }
   static cudaStreamCaptureStatus status(cudaStream_t stream) {
@@ -179,7 +181,9 @@ TEST_F(Captured, ModesSayWhoMayAllocate) {
     cudaError_t code = cudaSuccess;
     std::thread([&] {
       code = cuda::cudaMalloc(&pointer, 100);
-      if (code == cudaSuccess) EXPECT_CUDA(cuda::cudaFree(pointer));
+      if (code == cudaSuccess) {
+        EXPECT_CUDA(cuda::cudaFree(pointer));
+      }
     }).join();
     return code;
   };
