@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -51,28 +54,38 @@ double decode(std::uint64_t word, const FloatShape& shape) {
   return negative ? -magnitude : magnitude;
 }
 
-/// The word whose value is nearest; only for types of 8 and 16 bits.
-std::uint64_t encode_small(double value, const FloatShape& shape) {
-  const int bits = 1 + shape.exponent_bits + shape.fraction_bits;
-  std::uint64_t best = 0;
-  double best_distance = HUGE_VAL;
-  for (std::uint64_t word = 0; word < 1ULL << bits; ++word) {
-    const bool top = ((word >> shape.fraction_bits) & ((1ULL << shape.exponent_bits) - 1)) ==
-                     (1ULL << shape.exponent_bits) - 1;
-    if (top && shape.infinity) continue;
-    const double distance = std::abs(decode(word, shape) - value);
-    if (distance < best_distance || (distance == best_distance && word % 2 == 0)) {
-      best = word;
-      best_distance = distance;
-    }
+/// All finite values of a type of 8 or 16 bits with their words, in order.
+const std::map<double, std::uint64_t>& values_of(ncclDataType_t type) {
+  static std::map<ncclDataType_t, std::map<double, std::uint64_t>> known;
+  std::map<double, std::uint64_t>& values = known[type];
+  if (!values.empty()) return values;
+  const FloatShape shape = *shape_of(type);
+  const std::uint64_t top = (1ULL << shape.exponent_bits) - 1;
+  for (std::uint64_t word = 0; word < 1ULL << (1 + shape.exponent_bits + shape.fraction_bits);
+       ++word) {
+    const bool special = ((word >> shape.fraction_bits) & top) == top;
+    if (!special || !shape.infinity) values.emplace(decode(word, shape), word);
   }
-  return best;
+  return values;
+}
+
+/// The word whose value is nearest, of two the even one.
+std::uint64_t encode_small(double value, ncclDataType_t type) {
+  const std::map<double, std::uint64_t>& values = values_of(type);
+  const auto above = values.lower_bound(value);
+  if (above == values.end()) return std::prev(above)->second;
+  if (above == values.begin() || above->first == value) return above->second;
+  const auto below = std::prev(above);
+  const double up = above->first - value;
+  const double down = value - below->first;
+  if (up == down) return below->second % 2 == 0 ? below->second : above->second;
+  return up < down ? above->second : below->second;
 }
 
 std::uint64_t encode(double value, ncclDataType_t type) {
   if (type == ncclFloat64) return std::bit_cast<std::uint64_t>(value);
   if (type == ncclFloat32) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  return encode_small(value, *shape_of(type));
+  return encode_small(value, type);
 }
 
 std::vector<std::uint64_t> words_of(const Oracle& oracle, const DataType& type, int rank,

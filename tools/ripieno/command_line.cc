@@ -45,16 +45,46 @@ std::string as_clause(std::string text) {
   return text;
 }
 
+/// "-b, --minbytes BYTES", or "    --procs N" for an option without a letter.
+std::string option_heading(const CLI::Option& option) {
+  std::string text = option.get_snames().empty() ? "   " : "-" + option.get_snames().front() + ",";
+  for (const std::string& name : option.get_lnames()) text += " --" + name;
+  if (option.get_type_size() != 0) text += " " + option.get_type_name();
+  return text;
+}
+
+void print_option(const CLI::Option& option) {
+  constexpr std::size_t kColumn = 28;
+  constexpr std::size_t kWidth = 79;
+  std::string heading = option_heading(option);
+  for (const std::string& line : wrap(option.get_description(), kWidth - kColumn)) {
+    fmt::print("  {:<{}}{}\n", heading, kColumn - 2, line);
+    heading.clear();
+  }
+}
+
+void print_help(const CLI::App& app, std::string_view usage) {
+  fmt::print("{}\n\nUsage: {} {}\n", app.get_description(), app.get_name(), usage);
+  for (const std::string& group : app.get_groups()) {
+    const std::vector<const CLI::Option*> options =
+        app.get_options([&](const CLI::Option* option) { return option->get_group() == group; });
+    if (group.empty() || options.empty()) continue;
+    fmt::print("\n{}:\n", group);
+    for (const CLI::Option* option : options) print_option(*option);
+  }
+  fmt::print("\n{}\n", app.get_footer());
+}
+
 }  // namespace
 
-bool parse_command_line(CLI::App& app, int count, const char* const* arguments) {
-  app.get_formatter()->column_width(28);
+bool parse_command_line(CLI::App& app, std::string_view usage, int count,
+                        const char* const* arguments) {
   app.set_help_flag("-h,--help", "Print this help");
   try {
     app.parse(count, arguments);
     return true;
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+    print_help(app, usage);
     return false;
   } catch (const CLI::ExtrasError&) {
     throw UsageError(unexpected(app));

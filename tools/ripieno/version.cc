@@ -12,7 +12,7 @@ namespace ripieno::tool {
 
 int version_command(int count, char** arguments) {
   CLI::App app("Prints the versions of the command and of the library.", "ripieno version");
-  if (!parse_command_line(app, count, arguments)) return kExitOk;
+  if (!parse_command_line(app, "", count, arguments)) return kExitOk;
   int code = 0;
   ncclGetVersion(&code);
   fmt::print("ripieno {}\nNCCL API {}.{}.{} ({})\nbuilt with {}\n", RIPIENO_VERSION, code / 10000,

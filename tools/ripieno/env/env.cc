@@ -87,7 +87,7 @@ int env_command(int count, char** arguments) {
   app.add_flag("--all", all, "Also those that have their default");
   app.add_flag("--markdown", markdown, "Print the reference page instead")->excludes(check_option);
   app.footer(kFooter);
-  if (!parse_command_line(app, count, arguments)) return kExitOk;
+  if (!parse_command_line(app, "[OPTIONS]", count, arguments)) return kExitOk;
   if (markdown) {
     fmt::print("{}", parameters_markdown());
     return kExitOk;

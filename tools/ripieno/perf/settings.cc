@@ -52,51 +52,81 @@ constexpr const char* kFooter =
 
 void describe_sizes(CLI::App& app, Settings& settings, Typed& typed) {
   const std::string group = "Sizes and data";
-  app.add_option("-b,--minbytes", typed.first, "Smallest size (32M)")->group(group);
-  app.add_option("-e,--maxbytes", typed.last, "Largest size (32M)")->group(group);
-  app.add_option("-i,--stepbytes", typed.step, "Add this from size to size (1M)")->group(group);
-  app.add_option("-f,--stepfactor", settings.step_factor, "Or multiply by this")->group(group);
-  app.add_option("-o,--op", typed.op, "sum prod min max avg mulsum, or all (sum)")->group(group);
+  app.add_option("-b,--minbytes", typed.first, "Smallest size (32M)")
+      ->type_name("BYTES")
+      ->group(group);
+  app.add_option("-e,--maxbytes", typed.last, "Largest size (32M)")
+      ->type_name("BYTES")
+      ->group(group);
+  app.add_option("-i,--stepbytes", typed.step, "Add this from size to size (1M)")
+      ->type_name("BYTES")
+      ->group(group);
+  app.add_option("-f,--stepfactor", settings.step_factor, "Or multiply by this")
+      ->type_name("N")
+      ->group(group);
+  app.add_option("-o,--op", typed.op, "sum prod min max avg mulsum, or all (sum)")
+      ->type_name("NAME")
+      ->group(group);
   app.add_option(
          "-d,--datatype", typed.type,
          "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2, or "
          "all (float)")
+      ->type_name("NAME")
       ->group(group);
-  app.add_option("-r,--root", typed.root, "Root rank, or all (0)")->group(group);
+  app.add_option("-r,--root", typed.root, "Root rank, or all (0)")->type_name("RANK")->group(group);
 }
 
 void describe_measurement(CLI::App& app, Settings& settings, Typed& typed) {
   const std::string group = "Measurement";
-  app.add_option("-n,--iters", settings.iterations, "Timed iterations (20)")->group(group);
+  app.add_option("-n,--iters", settings.iterations, "Timed iterations (20)")
+      ->type_name("N")
+      ->group(group);
   app.add_option("-m,--agg_iters", settings.aggregated, "Operations in one group (1)")
+      ->type_name("N")
       ->group(group);
   app.add_option("-w,--warmup_iters", settings.warm_ups, "Iterations before the clock runs (1)")
+      ->type_name("N")
       ->group(group);
   app.add_option("-G,--cudagraph", settings.graph_launches,
-                 "Capture the iterations, replay them this often (0: no graph)")
+                 "Capture the iterations as a graph and replay it N times (0: no graph)")
+      ->type_name("N")
       ->group(group);
-  app.add_option("-z,--blocking", typed.blocking, "1: wait after each iteration (0)")->group(group);
+  app.add_option("-z,--blocking", typed.blocking, "1: wait after each iteration (0)")
+      ->type_name("0|1")
+      ->group(group);
   app.add_option("-a,--average", typed.time_of,
                  "Time of: 0 rank 0, 1 all on average, 2 the fastest, 3 the slowest rank (1)")
+      ->type_name("0-3")
       ->group(group);
   app.add_option("-c,--check", settings.checks, "Checked runs with fresh data, 0 for none (1)")
+      ->type_name("N")
       ->group(group);
   app.add_option("-T,--timeout", typed.timeout, "Give up on a size after this many seconds (never)")
+      ->type_name("N")
       ->group(group);
-  app.add_option("-J,--output_file", settings.json_file, "Write the results as JSON")->group(group);
+  app.add_option("-J,--output_file", settings.json_file, "Write the results as JSON")
+      ->type_name("FILE")
+      ->group(group);
 }
 
 void describe_ranks(CLI::App& app, Settings& settings, Typed& typed) {
   const std::string group = "Ranks";
-  app.add_option("--procs", settings.processes, "Processes to start (1)")->group(group);
-  app.add_option("-t,--nthreads", settings.threads, "Threads a process (1)")->group(group);
+  app.add_option("--procs", settings.processes, "Processes to start (1)")
+      ->type_name("N")
+      ->group(group);
+  app.add_option("-t,--nthreads", settings.threads, "Threads a process (1)")
+      ->type_name("N")
+      ->group(group);
   app.add_option("-g,--ngpus", settings.devices, "Devices, and so ranks, a thread (1)")
+      ->type_name("N")
       ->group(group);
   app.add_option("-p,--parallel_init", typed.parallel_init,
                  "1: every thread initialises its own ranks (0)")
+      ->type_name("0|1")
       ->group(group);
   app.add_option("-R,--local_register", typed.registration,
                  "Register the buffers: 1 each rank, 2 all as windows (0)")
+      ->type_name("0-2")
       ->group(group);
 }
 
@@ -186,7 +216,7 @@ std::optional<Settings> parse_settings(int count, const char* const* arguments) 
   describe_measurement(app, settings, typed);
   describe_ranks(app, settings, typed);
   app.footer(kFooter);
-  if (!parse_command_line(app, count, arguments)) return std::nullopt;
+  if (!parse_command_line(app, "COLLECTIVE [OPTIONS]", count, arguments)) return std::nullopt;
   take(typed, settings);
   validate(settings);
   return settings;

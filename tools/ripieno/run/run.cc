@@ -75,15 +75,15 @@ int run_command(int count, char** arguments) {
   bool no_preload = false;
   CLI::App app(kDescription, "ripieno run");
   app.add_option("--device", wishes.device, "Set RIPIENO_DEVICE: auto, host or cuda")
+      ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "host", "cuda"}));
   app.add_flag("--no-preload", no_preload, "Leave LD_PRELOAD alone");
-  // Only for the help: the program's words are cut off before the rest is parsed.
-  std::vector<std::string> words_of_program;
-  app.add_option("PROGRAM", words_of_program, "What to run, and its arguments, after --");
   app.footer(kFooter);
   const int program = std::min(first_of_program(count, arguments), count);
   const bool separated = program > 1 && std::string_view(arguments[program - 1]) == "--";
-  if (!parse_command_line(app, separated ? program - 1 : program, arguments)) return kExitOk;
+  if (!parse_command_line(app, "[OPTIONS] -- PROGRAM [ARGUMENTS...]",
+                          separated ? program - 1 : program, arguments))
+    return kExitOk;
   if (program >= count) throw UsageError("there is no program to run; write it after --");
   wishes.preload = !no_preload;
   set_environment(wishes);
