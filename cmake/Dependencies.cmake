@@ -1,5 +1,6 @@
 # Outside libraries (docs/dependencies.md says why each is here). They are linked statically with hidden symbols, so
-# that libnccl.so.2 needs nothing but the C and C++ runtime; fmt, spdlog, asio and Highway are used header-only.
+# that libnccl.so.2 needs nothing but the C and C++ runtime; spdlog, asio and
+# Highway are used header-only, and fmt is compiled from its headers in one place (src/base/formatting.cc).
 
 find_package(Threads REQUIRED)
 find_package(fmt 9 REQUIRED)
@@ -20,6 +21,12 @@ target_link_libraries(ripieno_sodium INTERFACE ${SODIUM_ARCHIVE})
 find_path(HWY_INCLUDE hwy/highway.h REQUIRED)
 add_library(ripieno_highway INTERFACE)
 target_include_directories(ripieno_highway SYSTEM INTERFACE ${HWY_INCLUDE})
+
+find_library(PUGIXML_ARCHIVE NAMES libpugixml.a REQUIRED)
+find_path(PUGIXML_INCLUDE pugixml.hpp REQUIRED)
+add_library(ripieno_pugixml INTERFACE)
+target_include_directories(ripieno_pugixml SYSTEM INTERFACE ${PUGIXML_INCLUDE})
+target_link_libraries(ripieno_pugixml INTERFACE ${PUGIXML_ARCHIVE})
 
 find_path(ASIO_INCLUDE asio.hpp REQUIRED)
 add_library(ripieno_asio INTERFACE)
