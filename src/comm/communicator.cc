@@ -97,19 +97,21 @@ void Communicator::initialise_in_background() {
 }
 
 void Communicator::finalize_in_background() {
+  begin_finalize();
   busy_.store(true, std::memory_order_release);
   const std::lock_guard lock(background_mutex_);
   background_ = start_thread("ripieno-final", [this] {
-    try {
-      finalize();
-    } catch (const Error& error) {
-      log_warn(log_subsystem::kInit, "{}", error.what());
-    }
+    end_finalize();
     busy_.store(false, std::memory_order_release);
   });
 }
 
 void Communicator::finalize() {
+  begin_finalize();
+  end_finalize();
+}
+
+void Communicator::begin_finalize() {
   State expected = State::kReady;
   if (!state_.compare_exchange_strong(expected, State::kFinalizing)) {
     throw Error(ncclInvalidArgument, "{}",
@@ -117,6 +119,9 @@ void Communicator::finalize() {
                     ? "the communicator is still initialising and cannot be finalized"
                     : "the communicator has already been finalized");
   }
+}
+
+void Communicator::end_finalize() noexcept {
   while (!sequencer_->wait_for_plans(kFinalizeRound) && !sequencer_->stopped()) {
   }
   state_.store(State::kFinalized, std::memory_order_release);

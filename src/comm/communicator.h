@@ -101,6 +101,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void connect();
   void watch_peers(const connect::HostLinks& links);
   void fail_init(const Error& error);
+  /// The refusal of a second finalize, in the caller's thread; then the waiting, wherever.
+  void begin_finalize();
+  void end_finalize() noexcept;
   [[nodiscard]] std::string label() const;
   [[nodiscard]] std::size_t operator_index(ncclRedOp_t handle) const;
 
