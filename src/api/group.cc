@@ -87,15 +87,28 @@ ncclResult_t Group::close() {
   std::vector<Init> inits = std::exchange(inits_, {});
   std::vector<Work> works = std::exchange(works_, {});
   const std::unique_ptr<Error> failure = std::exchange(failure_, nullptr);
-  if (failure) {
-    throw Error(*failure);
+  try {
+    if (failure) {
+      throw Error(*failure);
+    }
+    require_one_mode(inits, works);
+  } catch (const Error&) {
+    discard(inits);
+    throw;
   }
-  require_one_mode(inits, works);
   if (!inits.empty()) {
     return run_inits(inits);
   }
   run_operations(std::move(works));
   return ncclSuccess;
+}
+
+void Group::discard(const std::vector<Init>& inits) {
+  for (const Init& init : inits) {
+    if (*init.handle != nullptr) {
+      comm::remove_handle(std::exchange(*init.handle, nullptr));
+    }
+  }
 }
 
 ncclResult_t Group::run_inits(const std::vector<Init>& inits) {

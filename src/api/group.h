@@ -46,6 +46,8 @@ class Group {
   };
 
   static void require_one_mode(const std::vector<Init>& inits, const std::vector<Work>& works);
+  /// Takes back the handles of non-blocking communicators that will not be initialised.
+  static void discard(const std::vector<Init>& inits);
   static ncclResult_t run_inits(const std::vector<Init>& inits);
   static void run_operations(std::vector<Work> works);
 
