@@ -24,6 +24,26 @@ TEST(CaseEnd, Case029_SecondDestroyIsRefused) {
   });
 }
 
+/// All-reduces without end, until a call says that the communicator is no more.
+void run_until_ended(Party& party) {
+  std::vector<Buffer> buffers;
+  party.each([&](Rank& rank) { buffers.emplace_back(MemoryKind::kDevice, 600'000, rank.stream); });
+  bool ended = false;
+  for (int step = 0; !ended; ++step) {
+    const std::size_t count = step % 3 == 0 ? 100'000 : 10;
+    std::size_t next = 0;
+    ncclGroupStart();
+    for (const Rank& rank : party.mine()) {
+      std::byte* const data = buffers[next++].data();
+      const ncclResult_t result =
+          ncclAllReduce(data, data, count, ncclFloat32, ncclSum, rank.comm, rank.stream);
+      ended = ended || result != ncclSuccess;
+    }
+    ended = ncclGroupEnd() != ncclSuccess || ended;
+    party.synchronize();
+  }
+}
+
 TEST(CaseEnd, Case031_AbortAtAnyTimeNeverHangs) {
   for (const Placement& placement : {in_threads(3), in_processes(3), mixed(4)}) {
     run_ranks(placement, [](Party& party) {
@@ -37,31 +57,13 @@ TEST(CaseEnd, Case031_AbortAtAnyTimeNeverHangs) {
         party.each([](Rank& rank) {
           check(cudaStreamCreateWithFlags(&rank.stream, cudaStreamNonBlocking));
         });
-        const std::chrono::microseconds delay{random() % 3000};
-        std::jthread aborter([&comms, delay] {
+        std::jthread aborter([&comms, delay = std::chrono::microseconds{random() % 3000}] {
           std::this_thread::sleep_for(delay);
           for (ncclComm_t comm : comms) {
             ncclCommAbort(comm);
           }
         });
-        std::vector<Buffer> buffers;
-        party.each(
-            [&](Rank& rank) { buffers.emplace_back(MemoryKind::kDevice, 600'000, rank.stream); });
-        bool ended = false;
-        for (int step = 0; !ended; ++step) {
-          const std::size_t count = step % 3 == 0 ? 100'000 : 10;
-          std::size_t next = 0;
-          ncclGroupStart();
-          for (Rank& rank : party.mine()) {
-            std::byte* const data = buffers[next++].data();
-            ended = ended || ncclAllReduce(data, data, count, ncclFloat32, ncclSum, rank.comm,
-                                           rank.stream) != ncclSuccess;
-          }
-          ended = ncclGroupEnd() != ncclSuccess || ended;
-          for (Rank& rank : party.mine()) {
-            check(cudaStreamSynchronize(rank.stream));
-          }
-        }
+        run_until_ended(party);
         aborter.join();
         party.each([](Rank& rank) {
           rank.comm = nullptr;

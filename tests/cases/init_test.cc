@@ -126,8 +126,8 @@ TEST(CaseInit, Case005_UseWhileInitialisingIsAnErrorAtOnce) {
 TEST(CaseInit, Case007_Case008_Case035_NonBlockingInitOfALoneRankCanBeAborted) {
   run_ranks(in_threads(1), [](Party& party) {
     check(init_alone(nullptr));
-    const ncclUniqueId id = party.id(0);
     const ProcessState before = ProcessState::now();
+    const ncclUniqueId id = party.id(0);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     ncclComm_t comm = nullptr;

@@ -54,7 +54,9 @@ Buffer::~Buffer() {
   }
   switch (kind_) {
     case MemoryKind::kDevice:
-      cudaFree(memory_);
+      // In stream order: cudaFree() waits for the whole device, so for ranks of other threads that
+      // share it, and those may wait for this rank's next operation.
+      cudaFreeAsync(memory_, stream_);
       break;
     case MemoryKind::kNccl:
       ncclMemFree(memory_);
