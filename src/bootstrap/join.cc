@@ -95,7 +95,7 @@ class Joining {
                                                          .timeout = timeout_,
                                                          .listener = std::move(listener),
                                                          .cancellation = cancellation_});
-    Welcome welcome = meet(group, JoinRequest::Kind::kMember, reachable);
+    Welcome welcome = meet_group(group, is_leader, reachable);
     if (is_leader && group != 0) welcome = meet_leaders(reachable);
     if (rank_ != 0) member->set_parent(connect_to_parent(welcome, reachable));
     member->assemble(deadline_);
@@ -129,6 +129,8 @@ class Joining {
   }
 
   std::unique_ptr<Channel> connect_to_rendezvous(int group, const Address& self) {
+    // Also where the patience has just ended and there is still something to tell.
+    const Deadline end = deadline_.expired() ? Deadline::after(kLastWord) : deadline_;
     const UniqueId& id = id_of(group);
     const bool is_fixed = id.kind == UniqueId::Kind::kFixed;
     const Route route{.address = reachable_from(self, id.address),
@@ -143,7 +145,7 @@ class Joining {
     const Persistence persistence{.when_refused = is_fixed ? timeout_ : milliseconds(300),
                                   .when_hung_up = is_fixed ? timeout_ : milliseconds(10'000),
                                   .when_silent = milliseconds(30'000)};
-    Connected connected = connect_along(route, persistence, deadline_, cancellation_);
+    Connected connected = connect_along(route, persistence, end, cancellation_);
     if (connected.channel) return std::move(connected.channel);
     const bool is_over =
         connected.reason == Unreachable::kRefused || connected.reason == Unreachable::kForged;
@@ -190,6 +192,29 @@ class Joining {
       }
       channel.flush();
       wait_for(channel.fd(), POLLIN, until, cancellation_);
+    }
+  }
+
+  /// The ranks of one id meet. Should they fail to, their leader lets the first id's rendezvous
+  /// know, so that the other groups hear of it before their own patience ends.
+  Welcome meet_group(int group, bool is_leader, const Address& self) {
+    try {
+      return meet(group, JoinRequest::Kind::kMember, self);
+    } catch (const Error& error) {
+      if (is_leader && group != 0 && !cancellation_.cancelled()) tell_first_group(error, self);
+      throw;
+    }
+  }
+
+  void tell_first_group(const Error& error, const Address& self) {
+    try {
+      const auto channel = connect_to_rendezvous(0, self);
+      channel->queue(FrameType::kFailure,
+                     encode(Failure{.result = error.result(), .sentence = error.what()}));
+      channel->flush();
+    } catch (const Error& other) {
+      // Then it is over already, or will find out by its own patience.
+      log_info(log_subsystem::kBootstrap, "{}", other.what());
     }
   }
 

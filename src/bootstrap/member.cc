@@ -394,7 +394,7 @@ void Member::hear(Neighbour& neighbour) {
 }
 
 Member::Directly Member::hear_direct(int peer, Channel& channel) {
-  Directly at_the_end = Directly::kDied;
+  auto departed = departed_[static_cast<std::size_t>(peer)];
   while (true) {
     std::optional<Frame> frame;
     try {
@@ -404,12 +404,13 @@ Member::Directly Member::hear_direct(int peer, Channel& channel) {
     }
     if (!frame) {
       if (!channel.ended()) return Directly::kOpen;
-      departed_[static_cast<std::size_t>(peer)] = true;
-      return at_the_end;
+      const Directly end = departed ? Directly::kLeft : Directly::kDied;
+      departed = true;
+      return end;
     }
     ByteReader reader(frame->payload);
     if (frame->type == FrameType::kBye) {
-      at_the_end = Directly::kLeft;
+      departed = true;  // Its end may come in a later call.
     } else if (const auto tag = reader.number<std::uint64_t>();
                frame->type == FrameType::kMessage && reader.good()) {
       const auto rest = reader.rest();
