@@ -95,9 +95,12 @@ class Joining {
                                                          .timeout = timeout_,
                                                          .listener = std::move(listener),
                                                          .cancellation = cancellation_});
-    Welcome welcome = meet_group(group, is_leader, reachable);
-    if (is_leader && group != 0) welcome = meet_leaders(reachable);
-    if (rank_ != 0) member->set_parent(connect_to_parent(welcome, reachable));
+    Welcome welcome = meet_group(*member, group, is_leader, reachable);
+    if (is_leader && group != 0) {
+      // The leaders meet at the first id, each for its group.
+      welcome = meet(*member, 0, JoinRequest::Kind::kLeader, reachable);
+    }
+    if (rank_ != 0) connect_to_parent(*member, welcome, reachable);
     member->assemble(deadline_);
     return member;
   }
@@ -154,8 +157,9 @@ class Joining {
                 is_fixed ? fmt::format("; rank {} is to listen there", tree_.first_of(group)) : "");
   }
 
-  Welcome meet(int group, JoinRequest::Kind kind, const Address& self) {
-    const auto channel = connect_to_rendezvous(group, self);
+  /// Waits at a group's rendezvous until all who are to come there have.
+  Welcome meet(Member& member, int group, JoinRequest::Kind kind, const Address& self) {
+    auto channel = connect_to_rendezvous(group, self);
     const milliseconds left = std::max(deadline_.remaining(), milliseconds(1));
     const JoinRequest request{.kind = kind,
                               .rank = static_cast<std::uint32_t>(rank_),
@@ -176,6 +180,7 @@ class Joining {
     const auto welcome =
         answer.type == FrameType::kWelcome ? decode_welcome(answer.payload) : std::nullopt;
     if (!welcome) throw Error(ncclInternalError, "{} said something unexpected", channel->peer());
+    member.watch_rendezvous(std::move(channel));
     return *welcome;
   }
 
@@ -197,9 +202,9 @@ class Joining {
 
   /// The ranks of one id meet. Should they fail to, their leader lets the first id's rendezvous
   /// know, so that the other groups hear of it before their own patience ends.
-  Welcome meet_group(int group, bool is_leader, const Address& self) {
+  Welcome meet_group(Member& member, int group, bool is_leader, const Address& self) {
     try {
-      return meet(group, JoinRequest::Kind::kMember, self);
+      return meet(member, group, JoinRequest::Kind::kMember, self);
     } catch (const Error& error) {
       if (is_leader && group != 0 && !cancellation_.cancelled()) tell_first_group(error, self);
       throw;
@@ -218,10 +223,7 @@ class Joining {
     }
   }
 
-  /// The leaders meet at the first id, each for its group.
-  Welcome meet_leaders(const Address& self) { return meet(0, JoinRequest::Kind::kLeader, self); }
-
-  std::unique_ptr<Channel> connect_to_parent(const Welcome& welcome, const Address& self) {
+  void connect_to_parent(Member& member, const Welcome& welcome, const Address& self) {
     const int parent = tree_.parent(rank_);
     if (welcome.parent_rank != parent) {
       throw Error(ncclInternalError,
@@ -240,13 +242,13 @@ class Joining {
                                    .when_silent = milliseconds(30'000)};
     Connected connected = connect_along(route, kBriefly, deadline_, cancellation_);
     if (!connected.channel) {
-      throw Error(
+      member.fail(
           ncclRemoteError,
-          "Rank {} ended, or cannot be reached from rank {}: {}; if a firewall stands between, see "
-          "RIPIENO_PORT_RANGE",
-          parent, rank_, connected.detail);
+          fmt::format("Rank {} ended, or cannot be reached from rank {}: {}; if a firewall stands "
+                      "between, see RIPIENO_PORT_RANGE",
+                      parent, rank_, connected.detail));
     }
-    return std::move(connected.channel);
+    member.set_parent(std::move(connected.channel));
   }
 
   /// A link-local address is reached through our own interface, whatever its number was on the

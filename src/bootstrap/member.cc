@@ -63,6 +63,10 @@ Member::~Member() {
   }
 }
 
+void Member::watch_rendezvous(std::unique_ptr<Channel> channel) {
+  rendezvous_.push_back(std::move(channel));
+}
+
 void Member::set_parent(std::unique_ptr<Channel> channel) {
   parent_.emplace(Neighbour{.rank = tree_.parent(rank_), .channel = std::move(channel)});
 }
@@ -74,6 +78,12 @@ void Member::assemble(Deadline deadline) {
                                       fmt::join(missing, ", ")));
   }
   introduce(deadline);
+  // Everybody has links that will tell of a death; the rendezvous may go.
+  for (const auto& channel : rendezvous_) {
+    channel->queue(FrameType::kBye, {});
+    channel->flush();
+  }
+  rendezvous_.clear();
 }
 
 void Member::introduce(Deadline deadline) {
@@ -320,6 +330,7 @@ void Member::move_on(Deadline deadline) {
     const short events = channel.flushed() ? POLLIN : POLLIN | POLLOUT;
     watched.push_back({.fd = channel.fd(), .events = events, .revents = 0});
   };
+  for (const auto& channel : rendezvous_) watch(*channel);
   for_each_neighbour([&](const Neighbour& neighbour) { watch(*neighbour.channel); });
   for (const auto& [peer, channel] : direct_out_) watch(*channel);
   for (const auto& [peer, channel] : direct_in_) watch(*channel);
@@ -337,6 +348,8 @@ void Member::advance_all() {
     neighbour.channel->flush();
     hear(neighbour);
   });
+  // After the neighbours: what they say of a death is nearer to it.
+  for (const auto& channel : rendezvous_) hear_rendezvous(*channel);
   for (auto* directs : {&direct_out_, &direct_in_}) {
     for (auto entry = directs->begin(); entry != directs->end();) {
       entry->second->flush();
@@ -393,6 +406,17 @@ void Member::hear(Neighbour& neighbour) {
   }
 }
 
+void Member::hear_rendezvous(Channel& channel) {
+  const std::optional<Frame> frame = channel.next();
+  if (frame && frame->type == FrameType::kFailure) {
+    fail_from(-1, decode_failure(frame->payload).value_or(Failure{}));
+  }
+  if (!frame && channel.ended()) {
+    fail(ncclRemoteError,
+         "The process that made the unique id ended before all ranks had connected");
+  }
+}
+
 Member::Directly Member::hear_direct(int peer, Channel& channel) {
   auto departed = departed_[static_cast<std::size_t>(peer)];
   while (true) {
@@ -428,6 +452,10 @@ void Member::fail(ncclResult_t result, std::string sentence) {
 void Member::fail_from(int source, const Failure& failure) {
   failure_ = failure;
   const std::vector<std::byte> payload = encode(failure);
+  for (const auto& channel : rendezvous_) {
+    channel->queue(FrameType::kFailure, payload);
+    channel->flush();
+  }
   for_each_neighbour([&](Neighbour& neighbour) {
     if (neighbour.rank == source) return;
     neighbour.channel->queue(FrameType::kFailure, payload);

@@ -48,6 +48,8 @@ class Member final : public Bootstrap {
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
+  /// A rendezvous that this rank has met at: it watches over the ranks until they are connected.
+  void watch_rendezvous(std::unique_ptr<Channel> channel);
   /// The link to the parent, made by who joins.
   void set_parent(std::unique_ptr<Channel> channel);
   /// Waits for the children and introduces all ranks to each other.
@@ -94,6 +96,7 @@ class Member final : public Bootstrap {
   void advance_all();
   void greet(Guest guest);
   void hear(Neighbour& neighbour);
+  void hear_rendezvous(Channel& channel);
   enum class Directly { kOpen, kLeft, kDied };
   Directly hear_direct(int peer, Channel& channel);
   Channel& direct_channel(int peer, Deadline deadline);
@@ -117,6 +120,7 @@ class Member final : public Bootstrap {
   Address listener_address_;
   Nonce direct_nonce_;
   Acceptor acceptor_;
+  std::vector<std::unique_ptr<Channel>> rendezvous_;  ///< Until all ranks are connected.
   std::optional<Neighbour> parent_;
   std::vector<Neighbour> children_;
   std::vector<Introduction> introductions_;

@@ -204,14 +204,16 @@ class Rendezvous {
       return false;
     }
     if (frame) {
+      if (frame->type == FrameType::kBye) return false;
       receive(visitor, *frame);
       return !failure_ && !finished_;
     }
     if (!visitor.channel->ended()) return true;
     if (visitor.request) {
       fail({.result = ncclRemoteError,
-            .sentence = fmt::format("rank {} ({}) left before all ranks had joined",
-                                    visitor.request->rank, visitor.request->place)},
+            .sentence =
+                fmt::format("rank {} ({}) left before all ranks had {}", visitor.request->rank,
+                            visitor.request->place, welcomed_ ? "connected" : "joined")},
            Departed::kYes);
     }
     return false;
@@ -223,7 +225,7 @@ class Rendezvous {
       return;
     }
     if (frame.type == FrameType::kFailure) {
-      // A leader whose own group failed.
+      // A rank that could not connect, or a leader whose own group failed.
       const auto told = decode_failure(frame.payload);
       fail(told.value_or(Failure{.result = ncclRemoteError,
                                  .sentence = "another group of ranks failed to meet"}),
@@ -322,11 +324,17 @@ class Rendezvous {
       visitor.channel->queue(FrameType::kWelcome, encode(welcome));
       visitor.channel->flush();
     }
-    finished_ = true;
+    welcomed_ = true;
   }
 
   void check_limits() {
     if (finished_) return;
+    if (welcomed_ && !failure_) {
+      // From here on the ranks' own patience counts.
+      std::erase_if(visitors_, [](const Visitor& visitor) { return visitor.limit.expired(); });
+      finished_ = visitors_.empty();
+      return;
+    }
     if (farewell_) {
       finished_ = farewell_->expired();
       return;
@@ -375,8 +383,9 @@ class Rendezvous {
     for (const Visitor& visitor : visitors_) send_failure(*visitor.channel);
     log_info(log_subsystem::kBootstrap, "Rendezvous failed: {}", failure.sentence);
     visitors_.clear();
-    // A rank that left was told to; nothing of it shall stay behind.
-    if (departed == Departed::kYes) {
+    // A rank that left was told to; nothing of it shall stay behind. And once all had come nobody
+    // else will.
+    if (departed == Departed::kYes || welcomed_) {
       acceptor_.close();
       finished_ = true;
     } else {
@@ -400,6 +409,7 @@ class Rendezvous {
   std::optional<Failure> failure_;
   std::optional<Deadline> farewell_;
   ncclResult_t contradiction_result_ = ncclInvalidArgument;
+  bool welcomed_ = false;  ///< All have come; now they connect to each other.
   bool finished_ = false;
 };
 

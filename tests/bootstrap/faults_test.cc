@@ -246,7 +246,8 @@ TEST(Impatience, TheMissingRankIsNamedToAllWhoWait) {
     (void)join_one(id, thread < 1 ? thread : thread + 1, 4, milliseconds(300));
   });
   for (const Outcome& outcome : outcomes) {
-    EXPECT_TRUE(says(outcome, ncclRemoteError, "3 of 4 ranks joined after 0.3 s; missing: 1"));
+    EXPECT_TRUE(says(outcome, ncclRemoteError, "3 of 4 ranks joined after 0."));
+    EXPECT_TRUE(says(outcome, ncclRemoteError, "missing: 1"));
   }
 }
 
@@ -258,7 +259,7 @@ TEST(Impatience, AnIncompleteGroupIsNamedToTheOthers) {
   for (const Outcome& outcome : outcomes) {
     EXPECT_EQ(outcome.result, ncclRemoteError) << outcome.sentence;
   }
-  EXPECT_TRUE(says(outcomes[2], ncclRemoteError, "1 of 2 ranks joined after 0.3 s; missing: 3"));
+  EXPECT_TRUE(says(outcomes[2], ncclRemoteError, "missing: 3"));
 }
 
 TEST(Impatience, OfAnExchangeNamesWhoDidNotCome) {
