@@ -128,6 +128,19 @@ TEST(PerfCommand, LeavesChecksOutWhereTheyMeanNothing) {
   EXPECT_EQ(rows_of(swapped.out).at(0).at(12), "N/A");
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(PerfCommand, CountsTheElementsThatALibraryLoses) {
+  const Outcome outcome =
+      run_command({"perf", "all_reduce", "--procs", "3", "-b", "4000", "-e", "4000", "-n", "1"},
+                  {{"LD_PRELOAD", FORGETFUL_NCCL}});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(rows_of(outcome.out).at(0).at(8), "3") << outcome.out;
+  EXPECT_EQ(rows_of(outcome.out).at(0).at(12), "3") << outcome.out;
+  EXPECT_NE(outcome.out.find("# Out of bounds values : 2 FAILED"), std::string::npos)
+      << outcome.out;
+}
+#endif
+
 TEST(PerfCommand, WritesJson) {
   const std::filesystem::path path = std::filesystem::temp_directory_path() /
                                      ("ripieno-perf-" + std::to_string(::getpid()) + ".json");

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <optional>
 
 #include "base/deadline.h"
 #include "base/error.h"
@@ -69,7 +68,7 @@ class Watch {
       const int signal = signals.wait(std::chrono::milliseconds(200));
       if (signal != 0 && signal != SIGCHLD) interrupt(signal);
       reap();
-      if (give_up_ && give_up_->expired()) kill_rest();
+      if (give_up_.expired()) kill_rest();
     }
     return interrupted_by_ != 0 ? 128 + interrupted_by_ : exit_code_;
   }
@@ -93,7 +92,7 @@ class Watch {
   void interrupt(int signal) {
     interrupted_by_ = signal;
     signal_all(signal);
-    if (!give_up_) give_up_ = Deadline::after(kGrace);
+    if (give_up_.is_never()) give_up_ = Deadline::after(kGrace);
   }
 
   void reap() {
@@ -125,7 +124,7 @@ class Watch {
     } else if (code != kExitFailed && code != kExitBadUsage) {
       fmt::print(stderr, "ripieno perf: {} ended with exit code {}\n", describe(index), code);
     }
-    if (!give_up_) give_up_ = Deadline::after(kGrace);
+    if (give_up_.is_never()) give_up_ = Deadline::after(kGrace);
   }
 
   void kill_rest() {
@@ -141,7 +140,7 @@ class Watch {
   int exit_code_ = kExitOk;
   int interrupted_by_ = 0;
   bool killed_rest_ = false;
-  std::optional<Deadline> give_up_;
+  Deadline give_up_ = Deadline::never();  ///< When what is left is killed.
 };
 
 [[noreturn]] void run_child(pid_t parent, const WatchedSignals& signals, Team team,
