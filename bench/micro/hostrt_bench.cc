@@ -1,5 +1,6 @@
-// What the host runtime adds to an operation: submitting and waiting for a task that finishes at once (the inline path), the
-// same by way of a worker thread, and the small operations of the runtime itself.
+// What the host runtime adds to an operation: submitting and waiting for a task that finishes at
+// once (the inline path), the same by way of a worker thread, and the small operations of the
+// runtime itself.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -22,7 +23,9 @@ class InstantTask final : public Task {
   bool poll() noexcept override { return true; }
   void run() noexcept override {}
   [[nodiscard]] std::chrono::nanoseconds inline_budget() const noexcept override { return budget_; }
-  [[nodiscard]] std::unique_ptr<Task> clone() const override { return std::make_unique<InstantTask>(budget_); }
+  [[nodiscard]] std::unique_ptr<Task> clone() const override {
+    return std::make_unique<InstantTask>(budget_);
+  }
 
  private:
   std::chrono::nanoseconds budget_;
@@ -86,7 +89,8 @@ void copy_small(benchmark::State& state) {
   void* memory = nullptr;
   cuda::cudaMalloc(&memory, 2 * 4096);
   for (auto _ : state) {
-    cuda::cudaMemcpyAsync(memory, static_cast<char*>(memory) + 4096, 1024, cudaMemcpyDeviceToDevice, stream.handle);
+    cuda::cudaMemcpyAsync(memory, static_cast<char*>(memory) + 4096, 1024, cudaMemcpyDeviceToDevice,
+                          stream.handle);
     cuda::cudaStreamSynchronize(stream.handle);
   }
   cuda::cudaFree(memory);

@@ -1,5 +1,5 @@
-// The border of the C interface: what every function of cuda_api_*.cc runs in. Exceptions become codes here, and errors are
-// kept as the thread's last error.
+// The border of the C interface: what every function of cuda_api_*.cc runs in. Exceptions become
+// codes here, and errors are kept as the thread's last error.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,11 +13,14 @@
 
 namespace ripieno::hostrt {
 
-[[noreturn]] inline void fail(cudaError_t code, const char* sentence) { throw RuntimeError(code, sentence); }
+[[noreturn]] inline void fail(cudaError_t code, const char* sentence) {
+  throw RuntimeError(code, sentence);
+}
 
 /// Throws RuntimeError(cudaErrorInvalidValue) unless `condition` holds.
 inline void require(bool condition, const char* sentence) {
-  if (!condition) [[unlikely]] fail(cudaErrorInvalidValue, sentence);
+  if (!condition) [[unlikely]]
+    fail(cudaErrorInvalidValue, sentence);
 }
 
 /// Runs `body`, which returns nothing or a code.
@@ -27,7 +30,8 @@ cudaError_t call(Body&& body) noexcept {
   cudaError_t code = cudaSuccess;
   try {
     check_process();
-    if (thread.in_host_function) fail(cudaErrorNotPermitted, "a host function must not call the runtime");
+    if (thread.in_host_function)
+      fail(cudaErrorNotPermitted, "a host function must not call the runtime");
     if constexpr (std::is_void_v<std::invoke_result_t<Body>>) {
       body();
     } else {

@@ -37,8 +37,12 @@ void unpoison(const std::byte* begin, std::uint64_t bytes) noexcept {
 #endif
 }
 
-std::uint64_t page_floor(std::uint64_t offset) { return offset / ExtentAllocator::kPage * ExtentAllocator::kPage; }
-std::uint64_t page_ceil(std::uint64_t offset) { return page_floor(offset + ExtentAllocator::kPage - 1); }
+std::uint64_t page_floor(std::uint64_t offset) {
+  return offset / ExtentAllocator::kPage * ExtentAllocator::kPage;
+}
+std::uint64_t page_ceil(std::uint64_t offset) {
+  return page_floor(offset + ExtentAllocator::kPage - 1);
+}
 
 /// The control group's memory limit, or the largest number where there is none.
 std::uint64_t group_limit() {
@@ -59,7 +63,8 @@ std::uint64_t Arena::total_bytes() {
 
 Arena& Arena::instance() {
   check_process();
-  // Never destroyed: threads may still use device memory while the process exits, and the kernel takes all of it then.
+  // Never destroyed: threads may still use device memory while the process exits, and the kernel
+  // takes all of it then.
   static Arena* const arena = new Arena;
   return *arena;
 }
@@ -68,11 +73,14 @@ Arena::Arena() {
   constexpr std::uint64_t kLeast = 64ULL << 20;
   mark_started();
   fd_ = memfd_create("ripieno-arena", MFD_CLOEXEC);
-  if (fd_ < 0) throw RuntimeError(cudaErrorMemoryAllocation, "memfd_create failed for the device memory");
+  if (fd_ < 0)
+    throw RuntimeError(cudaErrorMemoryAllocation, "memfd_create failed for the device memory");
   // Twice the memory, so that fragments never stand in the way before the memory itself is used up.
-  for (reserved_ = page_floor(2 * total_bytes()); reserved_ >= kLeast; reserved_ = page_floor(reserved_ / 2)) {
+  for (reserved_ = page_floor(2 * total_bytes()); reserved_ >= kLeast;
+       reserved_ = page_floor(reserved_ / 2)) {
     if (ftruncate(fd_, static_cast<off_t>(reserved_)) != 0) continue;
-    void* mapped = mmap(nullptr, reserved_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, 0);
+    void* mapped =
+        mmap(nullptr, reserved_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, 0);
     if (mapped != MAP_FAILED) {
       memory_ = static_cast<std::byte*>(mapped);
       break;
@@ -106,12 +114,14 @@ void* Arena::allocate(int device, std::uint64_t bytes, MemoryKind kind, unsigned
     extent = extents_->allocate(bytes);
   }
   if (!extent) {
-    throw RuntimeError(cudaErrorMemoryAllocation,
-                       "no room for " + std::to_string(bytes) + " bytes on device " + std::to_string(device) + ": " +
-                           std::to_string(used_) + " of " + std::to_string(total) + " bytes are in use");
+    throw RuntimeError(cudaErrorMemoryAllocation, "no room for " + std::to_string(bytes) +
+                                                      " bytes on device " + std::to_string(device) +
+                                                      ": " + std::to_string(used_) + " of " +
+                                                      std::to_string(total) + " bytes are in use");
   }
-  blocks_.emplace(extent->begin,
-                  Block{.extent = *extent, .requested = bytes, .device = device, .kind = kind, .flags = flags});
+  blocks_.emplace(
+      extent->begin,
+      Block{.extent = *extent, .requested = bytes, .device = device, .kind = kind, .flags = flags});
   used_ += extent->size();
   unpoison(memory_ + extent->begin, bytes);
   poison_beyond(*extent);
@@ -128,14 +138,16 @@ void Arena::release(void* pointer) {
                            ? blocks_.find(static_cast<std::uint64_t>(address - memory_))
                            : blocks_.end();
     if (found == blocks_.end()) {
-      throw RuntimeError(cudaErrorInvalidValue,
-                         "the pointer to free is not the start of an allocation (freed before, or foreign)");
+      throw RuntimeError(
+          cudaErrorInvalidValue,
+          "the pointer to free is not the start of an allocation (freed before, or foreign)");
     }
     extent = found->second.extent;
     blocks_.erase(found);
     poison(memory_ + extent.begin, extent.size());
   }
-  // The block belongs to nobody here: its inner pages go back to the system without holding up other threads.
+  // The block belongs to nobody here: its inner pages go back to the system without holding up
+  // other threads.
   const Extent inner{page_ceil(extent.begin), page_floor(extent.end)};
   if (inner.begin < inner.end) punch(inner);
 
@@ -182,19 +194,23 @@ void Arena::poison_beyond(const Extent& extent) noexcept {
   poison(memory_ + extent.end, std::min(kRedZone, reserved_ - extent.end));
 }
 
-// ---- The C++ face ----------------------------------------------------------------------------------------------------
+// ---- The C++ face -------------------------------------------------------------------------------
 
-std::span<std::byte> arena() noexcept { return Arena::range(); }
+std::span<std::byte> arena() noexcept {
+  return Arena::range();
+}
 
 std::optional<std::uint64_t> arena_offset(const void* pointer) noexcept {
   const std::span<std::byte> range = Arena::range();
   const auto* address = static_cast<const std::byte*>(pointer);
-  if (range.empty() || address < range.data() || address >= range.data() + range.size()) return std::nullopt;
+  if (range.empty() || address < range.data() || address >= range.data() + range.size())
+    return std::nullopt;
   return static_cast<std::uint64_t>(address - range.data());
 }
 
 void* allocate(int device, std::size_t bytes) {
-  if (device < 0 || device >= device_count()) throw RuntimeError(cudaErrorInvalidDevice, "no such device");
+  if (device < 0 || device >= device_count())
+    throw RuntimeError(cudaErrorInvalidDevice, "no such device");
   return Arena::instance().allocate(device, bytes, MemoryKind::kDevice);
 }
 

@@ -1,5 +1,6 @@
-// The memory of all virtual devices of the process: one sparse memfd mapped at one place, and the blocks handed out of it.
-// Pinned host memory and managed memory come from here too, so peers reach them the same way.
+// The memory of all virtual devices of the process: one sparse memfd mapped at one place, and the
+// blocks handed out of it. Pinned host memory and managed memory come from here too, so peers reach
+// them the same way.
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,8 @@ struct Block {
 
 class Arena {
  public:
-  /// The process's arena, created on first use. Throws RuntimeError if there is no address space for it.
+  /// The process's arena, created on first use. Throws RuntimeError if there is no address space
+  /// for it.
   static Arena& instance();
   /// Where it is mapped; empty before the first use. Lock-free.
   static std::span<std::byte> range() noexcept {
@@ -36,7 +38,8 @@ class Arena {
   /// In a forked child: forgets the mapping, which did not survive the fork.
   static void abandon_after_fork() noexcept;
 
-  /// Bytes a device of this machine has: the physical memory, or the control group's limit where that is less.
+  /// Bytes a device of this machine has: the physical memory, or the control group's limit where
+  /// that is less.
   static std::uint64_t total_bytes();
 
   /// Throws RuntimeError(cudaErrorMemoryAllocation). Null for zero bytes.

@@ -1,5 +1,5 @@
-// The life of a capture; see capture.h. All state of all captures is guarded by one mutex: captures are rare, and the path of
-// a stream that is not captured reads one atomic pointer only.
+// The life of a capture; see capture.h. All state of all captures is guarded by one mutex: captures
+// are rare, and the path of a stream that is not captured reads one atomic pointer only.
 #include "hostrt/capture.h"
 
 #include <algorithm>
@@ -65,14 +65,17 @@ std::atomic<int> g_active{0};
 /// The stream's part in a valid capture. Expects the mutex.
 StreamCapture& active_part(Stream& stream) {
   StreamCapture* part = stream.capture.load(std::memory_order_acquire);
-  if (part == nullptr) throw RuntimeError(cudaErrorIllegalState, "the stream is not being captured");
+  if (part == nullptr)
+    throw RuntimeError(cudaErrorIllegalState, "the stream is not being captured");
   if (!part->capture->valid) {
-    throw RuntimeError(cudaErrorStreamCaptureInvalidated, "the stream's capture has become invalid");
+    throw RuntimeError(cudaErrorStreamCaptureInvalidated,
+                       "the stream's capture has become invalid");
   }
   return *part;
 }
 
-void join(Stream& stream, const std::shared_ptr<Capture>& capture, std::vector<cudaGraphNode_t> dependencies) {
+void join(Stream& stream, const std::shared_ptr<Capture>& capture,
+          std::vector<cudaGraphNode_t> dependencies) {
   auto part = std::make_unique<StreamCapture>(capture, std::move(dependencies));
   stream.capture.store(part.get(), std::memory_order_release);
   capture->streams.emplace(&stream, std::move(part));
@@ -88,7 +91,8 @@ void add_node(StreamCapture& part, cudaGraphNodeType type, std::unique_ptr<Task>
 /// Whether every node the capture has added comes before the origin stream's end.
 bool all_joined(const Capture& capture, const StreamCapture& origin) {
   std::set<GraphNode*> reached;
-  std::vector<GraphNode*> open = resolve_nodes(origin.dependencies.data(), origin.dependencies.size());
+  std::vector<GraphNode*> open =
+      resolve_nodes(origin.dependencies.data(), origin.dependencies.size());
   while (!open.empty()) {
     GraphNode* node = open.back();
     open.pop_back();
@@ -98,16 +102,19 @@ bool all_joined(const Capture& capture, const StreamCapture& origin) {
   return std::includes(reached.begin(), reached.end(), capture.added.begin(), capture.added.end());
 }
 
-void begin(Stream& stream, Graph* into, std::vector<cudaGraphNode_t> dependencies, cudaStreamCaptureMode mode) {
+void begin(Stream& stream, Graph* into, std::vector<cudaGraphNode_t> dependencies,
+           cudaStreamCaptureMode mode) {
   if (stream.kind() == StreamKind::kLegacy) {
-    throw RuntimeError(cudaErrorStreamCaptureUnsupported, "the legacy default stream cannot be captured");
+    throw RuntimeError(cudaErrorStreamCaptureUnsupported,
+                       "the legacy default stream cannot be captured");
   }
   if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed) {
     throw RuntimeError(cudaErrorInvalidValue, "unknown capture mode");
   }
   Captures& all = captures();
   const std::lock_guard guard(all.mutex);
-  if (is_captured(stream)) throw RuntimeError(cudaErrorIllegalState, "the stream is being captured already");
+  if (is_captured(stream))
+    throw RuntimeError(cudaErrorIllegalState, "the stream is being captured already");
   auto capture = std::make_shared<Capture>(all.next_id++, into, mode, stream);
   join(stream, capture, std::move(dependencies));
   all.active.emplace(capture->id, capture.get());
@@ -116,16 +123,19 @@ void begin(Stream& stream, Graph* into, std::vector<cudaGraphNode_t> dependencie
 
 /// Takes all streams out of the capture. Expects the mutex.
 void dissolve(Captures& all, Capture& capture) noexcept {
-  for (auto& [stream, part] : capture.streams) stream->capture.store(nullptr, std::memory_order_release);
+  for (auto& [stream, part] : capture.streams)
+    stream->capture.store(nullptr, std::memory_order_release);
   all.active.erase(capture.id);
   g_active.fetch_sub(1);
 }
 
 }  // namespace
 
-void begin_capture(Stream& stream, cudaStreamCaptureMode mode) { begin(stream, nullptr, {}, mode); }
+void begin_capture(Stream& stream, cudaStreamCaptureMode mode) {
+  begin(stream, nullptr, {}, mode);
+}
 
-void begin_capture_to(Stream& stream, Graph& graph, std::vector<GraphNode*> dependencies,
+void begin_capture_to(Stream& stream, Graph& graph, const std::vector<GraphNode*>& dependencies,
                       cudaStreamCaptureMode mode) {
   std::vector<cudaGraphNode_t> handles;
   for (const GraphNode* node : dependencies) handles.push_back(GraphNode::Pool::handle_of(node));
@@ -137,13 +147,17 @@ Graph& end_capture(Stream& stream) {
   std::map<Stream*, std::unique_ptr<StreamCapture>> parts;  // these end after the lock
   const std::lock_guard guard(all.mutex);
   StreamCapture* part = stream.capture.load(std::memory_order_acquire);
-  if (part == nullptr) throw RuntimeError(cudaErrorIllegalState, "the stream is not being captured");
+  if (part == nullptr)
+    throw RuntimeError(cudaErrorIllegalState, "the stream is not being captured");
   const std::shared_ptr<Capture> capture = part->capture;
   if (capture->origin != &stream) {
-    invalidate(*capture, cudaErrorStreamCaptureUnmatched, "the capture did not begin at this stream");
+    invalidate(*capture, cudaErrorStreamCaptureUnmatched,
+               "the capture did not begin at this stream");
   }
-  if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id()) {
-    throw RuntimeError(cudaErrorStreamCaptureWrongThread, "the capture was begun by another thread");
+  if (capture->mode != cudaStreamCaptureModeRelaxed &&
+      capture->thread != std::this_thread::get_id()) {
+    throw RuntimeError(cudaErrorStreamCaptureWrongThread,
+                       "the capture was begun by another thread");
   }
   const bool joined = all_joined(*capture, *part);
   dissolve(all, *capture);
@@ -152,7 +166,8 @@ Graph& end_capture(Stream& stream) {
     throw RuntimeError(cudaErrorStreamCaptureInvalidated, "the capture had become invalid");
   }
   if (!joined) {
-    throw RuntimeError(cudaErrorStreamCaptureUnjoined, "a stream that joined the capture was not joined back");
+    throw RuntimeError(cudaErrorStreamCaptureUnjoined,
+                       "a stream that joined the capture was not joined back");
   }
   capture->owns_graph = false;
   return *capture->graph;
@@ -178,13 +193,14 @@ void update_dependencies(Stream& stream, const std::vector<GraphNode*>& nodes, b
   if (replace) part.dependencies.clear();
   for (const GraphNode* node : nodes) {
     if (node->graph != part.capture->graph) {
-      throw RuntimeError(cudaErrorInvalidValue, "a dependency is not a node of the graph being captured");
+      throw RuntimeError(cudaErrorInvalidValue,
+                         "a dependency is not a node of the graph being captured");
     }
     part.dependencies.push_back(GraphNode::Pool::handle_of(node));
   }
 }
 
-// ---- What a captured stream is given -----------------------------------------------------------------------------------
+// ---- What a captured stream is given ------------------------------------------------------------
 
 void capture_task(Stream& stream, std::unique_ptr<Task> task, cudaGraphNodeType type) {
   const std::lock_guard guard(captures().mutex);
@@ -225,13 +241,16 @@ bool capture_wait(Stream& stream, Event& event) {
   }
   const auto found = all.active.find(point.capture_id);
   if (found == all.active.end()) {
-    throw RuntimeError(cudaErrorCapturedEvent, "the event was last recorded in a capture that has ended");
+    throw RuntimeError(cudaErrorCapturedEvent,
+                       "the event was last recorded in a capture that has ended");
   }
   Capture& capture = *found->second;
-  if (!capture.valid) throw RuntimeError(cudaErrorStreamCaptureInvalidated, "the event's capture has become invalid");
+  if (!capture.valid)
+    throw RuntimeError(cudaErrorStreamCaptureInvalidated, "the event's capture has become invalid");
   if (!is_captured(stream)) {
     if (stream.kind() == StreamKind::kLegacy) {
-      invalidate(capture, cudaErrorStreamCaptureImplicit, "the legacy default stream cannot join a capture");
+      invalidate(capture, cudaErrorStreamCaptureImplicit,
+                 "the legacy default stream cannot join a capture");
     }
     join(stream, capture.streams.begin()->second->capture, point.captured_after);
     return true;
@@ -242,7 +261,8 @@ bool capture_wait(Stream& stream, Event& event) {
     invalidate(capture, cudaErrorStreamCaptureMerge, "waiting would merge two captures");
   }
   for (cudaGraphNode_t node : point.captured_after) {
-    if (std::find(part.dependencies.begin(), part.dependencies.end(), node) == part.dependencies.end()) {
+    if (std::find(part.dependencies.begin(), part.dependencies.end(), node) ==
+        part.dependencies.end()) {
       part.dependencies.push_back(node);
     }
   }
@@ -257,7 +277,7 @@ void capture_external_record(Stream& stream, cudaEvent_t event) {
   capture_task(stream, make_event_record_task(event), cudaGraphNodeTypeEventRecord);
 }
 
-// ---- What is not allowed meanwhile -------------------------------------------------------------------------------------
+// ---- What is not allowed meanwhile --------------------------------------------------------------
 
 void refuse_while_captured(Stream& stream) {
   if (!is_captured(stream)) return;
@@ -282,8 +302,9 @@ void refuse_unsafe_call() {
                               : capture->mode == cudaStreamCaptureModeGlobal &&
                                     own_mode == cudaStreamCaptureModeGlobal;
     if (forbids) {
-      invalidate(*capture, cudaErrorStreamCaptureUnsupported,
-                 "this call is not allowed while a stream is being captured (see cudaStreamCaptureMode)");
+      invalidate(
+          *capture, cudaErrorStreamCaptureUnsupported,
+          "this call is not allowed while a stream is being captured (see cudaStreamCaptureMode)");
     }
   }
 }
@@ -293,8 +314,9 @@ void refuse_implicit_dependency(VirtualDevice& device) {
   for (StreamRef& stream : device.blocking_streams()) {
     if (!is_captured(*stream)) continue;
     const std::lock_guard guard(captures().mutex);
-    invalidate(*active_part(*stream).capture, cudaErrorStreamCaptureImplicit,
-               "work for the legacy default stream would depend on a stream that is being captured");
+    invalidate(
+        *active_part(*stream).capture, cudaErrorStreamCaptureImplicit,
+        "work for the legacy default stream would depend on a stream that is being captured");
   }
 }
 

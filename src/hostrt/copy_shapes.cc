@@ -26,11 +26,13 @@ const std::byte* corner(const cudaPitchedPtr& memory, const cudaPos& position) {
 CopyShape plain_copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   check_kind(kind);
   require(bytes == 0 || (to != nullptr && from != nullptr), "a copy from or to a null pointer");
-  return {.to = static_cast<std::byte*>(to), .from = static_cast<const std::byte*>(from), .width = bytes};
+  return {.to = static_cast<std::byte*>(to),
+          .from = static_cast<const std::byte*>(from),
+          .width = bytes};
 }
 
-CopyShape pitched_copy(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
-                       std::size_t height, cudaMemcpyKind kind) {
+CopyShape pitched_copy(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                       std::size_t width, std::size_t height, cudaMemcpyKind kind) {
   CopyShape shape = plain_copy(to, from, width * height == 0 ? 0 : width, kind);
   check_pitch(to_pitch, width);
   check_pitch(from_pitch, width);
@@ -44,8 +46,9 @@ CopyShape volume_copy(const cudaMemcpy3DParms* parameters) {
   require(parameters != nullptr, "no parameters");
   const cudaMemcpy3DParms& given = *parameters;
   if (given.srcArray != nullptr || given.dstArray != nullptr) fail(cudaErrorNotSupported, "arrays");
-  CopyShape shape = pitched_copy(given.dstPtr.ptr, given.dstPtr.pitch, given.srcPtr.ptr, given.srcPtr.pitch,
-                                 given.extent.width, given.extent.height, given.kind);
+  CopyShape shape =
+      pitched_copy(given.dstPtr.ptr, given.dstPtr.pitch, given.srcPtr.ptr, given.srcPtr.pitch,
+                   given.extent.width, given.extent.height, given.kind);
   shape.to = const_cast<std::byte*>(corner(given.dstPtr, given.dstPos));
   shape.from = corner(given.srcPtr, given.srcPos);
   shape.depth = given.extent.depth;
@@ -59,7 +62,8 @@ FillShape plain_fill(void* to, int value, std::size_t bytes) {
   return {.to = static_cast<std::byte*>(to), .value = static_cast<unsigned>(value), .width = bytes};
 }
 
-FillShape pitched_fill(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height) {
+FillShape pitched_fill(void* to, std::size_t pitch, int value, std::size_t width,
+                       std::size_t height) {
   FillShape shape = plain_fill(to, value, width * height == 0 ? 0 : width);
   check_pitch(pitch, width);
   shape.height = height;

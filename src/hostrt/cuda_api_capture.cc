@@ -26,11 +26,12 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
 
 cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
                                           const cudaGraphNode_t* dependencies,
-                                          const cudaGraphEdgeData* dependencyData, size_t numDependencies,
-                                          cudaStreamCaptureMode mode) {
+                                          const cudaGraphEdgeData* dependencyData,
+                                          size_t numDependencies, cudaStreamCaptureMode mode) {
   return call([&] {
     require_plain_edges(dependencyData, numDependencies);
-    begin_capture_to(resolve_stream(stream), resolve_graph(graph), resolve_nodes(dependencies, numDependencies), mode);
+    begin_capture_to(resolve_stream(stream), resolve_graph(graph),
+                     resolve_nodes(dependencies, numDependencies), mode);
   });
 }
 
@@ -51,8 +52,9 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
   });
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
-                                     cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                     unsigned long long* id, cudaGraph_t* graph,
+                                     const cudaGraphNode_t** dependencies,
                                      const cudaGraphEdgeData** edgeData, size_t* numDependencies) {
   return call([&] {
     require(status != nullptr, "no place for the status");
@@ -69,10 +71,11 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
 }
 
 cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* dependencies,
-                                                const cudaGraphEdgeData* dependencyData, size_t numDependencies,
-                                                unsigned int flags) {
+                                                const cudaGraphEdgeData* dependencyData,
+                                                size_t numDependencies, unsigned int flags) {
   return call([&] {
-    require(flags == cudaStreamAddCaptureDependencies || flags == cudaStreamSetCaptureDependencies, "unknown flags");
+    require(flags == cudaStreamAddCaptureDependencies || flags == cudaStreamSetCaptureDependencies,
+            "unknown flags");
     require_plain_edges(dependencyData, numDependencies);
     update_dependencies(resolve_stream(stream), resolve_nodes(dependencies, numDependencies),
                         flags == cudaStreamSetCaptureDependencies);
@@ -81,7 +84,8 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNo
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return call([&] {
-    require(mode != nullptr && *mode >= cudaStreamCaptureModeGlobal && *mode <= cudaStreamCaptureModeRelaxed,
+    require(mode != nullptr && *mode >= cudaStreamCaptureModeGlobal &&
+                *mode <= cudaStreamCaptureModeRelaxed,
             "no mode, or an unknown one");
     *mode = std::exchange(thread_state().capture_mode, *mode);
   });

@@ -1,4 +1,5 @@
-// Copies and fills. The plain forms work on the legacy default stream and return when the work is done.
+// Copies and fills. The plain forms work on the legacy default stream and return when the work is
+// done.
 #include "hostrt/api.h"
 #include "hostrt/capture.h"
 #include "hostrt/copy_shapes.h"
@@ -34,7 +35,8 @@ cudaError_t cudaMemcpy(void* dst, const void* src, size_t size, cudaMemcpyKind k
   return call([&] { copy_now(plain_copy(dst, src, size, kind)); });
 }
 
-cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t size, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t size, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
   return call([&] { enqueue_copy(resolve_stream(stream), plain_copy(dst, src, size, kind)); });
 }
 
@@ -46,8 +48,8 @@ cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDev
   });
 }
 
-cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice, size_t size,
-                                cudaStream_t stream) {
+cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice,
+                                size_t size, cudaStream_t stream) {
   return call([&] {
     device(dstDevice);
     device(srcDevice);
@@ -55,15 +57,17 @@ cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int s
   });
 }
 
-cudaError_t cudaMemcpy2D(void* dst, size_t dstPitch, const void* src, size_t srcPitch, size_t width, size_t height,
-                         cudaMemcpyKind kind) {
+cudaError_t cudaMemcpy2D(void* dst, size_t dstPitch, const void* src, size_t srcPitch, size_t width,
+                         size_t height, cudaMemcpyKind kind) {
   return call([&] { copy_now(pitched_copy(dst, dstPitch, src, srcPitch, width, height, kind)); });
 }
 
-cudaError_t cudaMemcpy2DAsync(void* dst, size_t dstPitch, const void* src, size_t srcPitch, size_t width,
-                              size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpy2DAsync(void* dst, size_t dstPitch, const void* src, size_t srcPitch,
+                              size_t width, size_t height, cudaMemcpyKind kind,
+                              cudaStream_t stream) {
   return call([&] {
-    enqueue_copy(resolve_stream(stream), pitched_copy(dst, dstPitch, src, srcPitch, width, height, kind));
+    enqueue_copy(resolve_stream(stream),
+                 pitched_copy(dst, dstPitch, src, srcPitch, width, height, kind));
   });
 }
 
@@ -89,7 +93,9 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
 
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
-  return call([&] { enqueue_fill(resolve_stream(stream), pitched_fill(pointer, pitch, value, width, height)); });
+  return call([&] {
+    enqueue_fill(resolve_stream(stream), pitched_fill(pointer, pitch, value, width, height));
+  });
 }
 
 }  // namespace ripieno::hostrt::cuda

@@ -55,7 +55,8 @@ cudaError_t cudaSetValidDevices(int* devices, int count) {
 
 cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* properties) {
   return call([&] {
-    require(device != nullptr && properties != nullptr, "no properties, or no place for the device");
+    require(device != nullptr && properties != nullptr,
+            "no properties, or no place for the device");
     current_virtual_device();
     *device = 0;  // all are alike
   });
@@ -97,7 +98,8 @@ cudaError_t cudaDeviceGetPCIBusId(char* pciBusId, int length, int device) {
   return call([&] {
     hostrt::device(device);
     const std::string text = bus_id_of(device);
-    require(pciBusId != nullptr && length > static_cast<int>(text.size()), "no room for the bus id");
+    require(pciBusId != nullptr && length > static_cast<int>(text.size()),
+            "no room for the bus id");
     std::memcpy(pciBusId, text.c_str(), text.size() + 1);
   });
 }
@@ -129,7 +131,8 @@ cudaError_t cudaDeviceSynchronize() {
   });
 }
 
-/// Waits for all work and forgets enabled peers. Memory and handles stay: other libraries of the process may hold some.
+/// Waits for all work and forgets enabled peers. Memory and handles stay: other libraries of the
+/// process may hold some.
 cudaError_t cudaDeviceReset() {
   return call([] {
     VirtualDevice& device = current_virtual_device();
@@ -143,7 +146,8 @@ cudaError_t cudaDeviceReset() {
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   return call([&] {
-    if (static_cast<std::size_t>(limit) >= g_limits.size()) fail(cudaErrorUnsupportedLimit, "no such limit");
+    if (static_cast<std::size_t>(limit) >= g_limits.size())
+      fail(cudaErrorUnsupportedLimit, "no such limit");
     g_limits[static_cast<std::size_t>(limit)].store(value);
   });
 }
@@ -151,7 +155,8 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   return call([&] {
     require(value != nullptr, "no place for the limit");
-    if (static_cast<std::size_t>(limit) >= g_limits.size()) fail(cudaErrorUnsupportedLimit, "no such limit");
+    if (static_cast<std::size_t>(limit) >= g_limits.size())
+      fail(cudaErrorUnsupportedLimit, "no such limit");
     *value = g_limits[static_cast<std::size_t>(limit)].load();
   });
 }
@@ -193,7 +198,8 @@ cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags) {
   return call([&] {
     require(flags == 0, "flags must be 0");
     hostrt::device(peerDevice);
-    if (peerDevice == current_device()) fail(cudaErrorInvalidDevice, "a device is not its own peer");
+    if (peerDevice == current_device())
+      fail(cudaErrorInvalidDevice, "a device is not its own peer");
     if (!current_virtual_device().enable_peer(peerDevice)) {
       fail(cudaErrorPeerAccessAlreadyEnabled, "access to this peer is enabled already");
     }
@@ -209,7 +215,8 @@ cudaError_t cudaDeviceDisablePeerAccess(int peerDevice) {
   });
 }
 
-cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int srcDevice, int dstDevice) {
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int srcDevice,
+                                      int dstDevice) {
   return call([&] {
     require(value != nullptr, "no place for the value");
     hostrt::device(srcDevice);
@@ -231,7 +238,8 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, i
   });
 }
 
-cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long /*flags*/,
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function,
+                                    unsigned long long /*flags*/,
                                     cudaDriverEntryPointQueryResult* result) {
   return call([&] {
     require(symbol != nullptr && function != nullptr, "no symbol, or no place for the function");
@@ -242,8 +250,9 @@ cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigne
   });
 }
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int /*cudaVersion*/,
-                                             unsigned long long flags, cudaDriverEntryPointQueryResult* result) {
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function,
+                                             unsigned int /*cudaVersion*/, unsigned long long flags,
+                                             cudaDriverEntryPointQueryResult* result) {
   return cuda::cudaGetDriverEntryPoint(symbol, function, flags, result);
 }
 

@@ -14,11 +14,17 @@ cudaError_t cudaDriverGetVersion(int* driverVersion) {
   return cudaSuccess;
 }
 
-cudaError_t cudaRuntimeGetVersion(int* runtimeVersion) { return cudaDriverGetVersion(runtimeVersion); }
+cudaError_t cudaRuntimeGetVersion(int* runtimeVersion) {
+  return cudaDriverGetVersion(runtimeVersion);
+}
 
-cudaError_t cudaGetLastError() { return std::exchange(thread_state().last_error, cudaSuccess); }
+cudaError_t cudaGetLastError() {
+  return std::exchange(thread_state().last_error, cudaSuccess);
+}
 
-cudaError_t cudaPeekAtLastError() { return thread_state().last_error; }
+cudaError_t cudaPeekAtLastError() {
+  return thread_state().last_error;
+}
 
 const char* cudaGetErrorName(cudaError_t error) {
   const ErrorText* text = find_error_text(error);
@@ -30,9 +36,15 @@ const char* cudaGetErrorString(cudaError_t error) {
   return text != nullptr ? text->sentence : "unrecognized error code";
 }
 
-cudaError_t refuse_function() noexcept { return thread_state().last_error = cudaErrorNotSupported; }
+cudaError_t refuse_function() noexcept {
+  return thread_state().last_error = cudaErrorNotSupported;
+}
 
-cudaError_t cudaProfilerStart() { return cudaSuccess; }
-cudaError_t cudaProfilerStop() { return cudaSuccess; }
+cudaError_t cudaProfilerStart() {
+  return cudaSuccess;
+}
+cudaError_t cudaProfilerStop() {
+  return cudaSuccess;
+}
 
 }  // namespace ripieno::hostrt::cuda

@@ -11,17 +11,21 @@ namespace {
 /// The event's newest point, for a caller that cannot wait for a capture.
 EventPoint uncaptured_point(Event& event) {
   EventPoint point = event.point();
-  if (point.capture_id != 0) fail(cudaErrorCapturedEvent, "the event was last recorded in a capture");
+  if (point.capture_id != 0)
+    fail(cudaErrorCapturedEvent, "the event was last recorded in a capture");
   return point;
 }
 
 }  // namespace
 
-cudaError_t cudaEventCreate(cudaEvent_t* event) { return cuda::cudaEventCreateWithFlags(event, cudaEventDefault); }
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return cuda::cudaEventCreateWithFlags(event, cudaEventDefault);
+}
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
   return call([&] {
-    constexpr unsigned kKnown = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
+    constexpr unsigned kKnown =
+        cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
     require(event != nullptr && (flags & ~kKnown) == 0, "no place for the event, or unknown flags");
     const bool interprocess = (flags & cudaEventInterprocess) != 0;
     require(!interprocess || (flags & cudaEventDisableTiming) != 0,
@@ -93,9 +97,10 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     }
     if (!from.reached() || !to.reached()) return cudaErrorNotReady;
     constexpr double kNanosecondsPerMillisecond = 1e6;
-    *milliseconds = static_cast<float>(
-        static_cast<double>(to.time->load(std::memory_order_relaxed) - from.time->load(std::memory_order_relaxed)) /
-        kNanosecondsPerMillisecond);
+    *milliseconds =
+        static_cast<float>(static_cast<double>(to.time->load(std::memory_order_relaxed) -
+                                               from.time->load(std::memory_order_relaxed)) /
+                           kNanosecondsPerMillisecond);
     return cudaSuccess;
   });
 }

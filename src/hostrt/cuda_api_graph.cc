@@ -1,5 +1,4 @@
 // Graphs: building them node by node, running them, user objects.
-#include <fstream>
 #include <utility>
 
 #include "hostrt/api.h"
@@ -13,10 +12,11 @@
 namespace ripieno::hostrt::cuda {
 namespace {
 
-void add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies, std::size_t count,
-         cudaGraphNodeType type, std::unique_ptr<Task> task) {
+void add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
+         std::size_t count, cudaGraphNodeType type, std::unique_ptr<Task> task) {
   require(node != nullptr, "no place for the node");
-  GraphNode& made = resolve_graph(graph).add_node(type, std::move(task), resolve_nodes(dependencies, count));
+  GraphNode& made =
+      resolve_graph(graph).add_node(type, std::move(task), resolve_nodes(dependencies, count));
   *node = GraphNode::Pool::handle_of(&made);
 }
 
@@ -48,15 +48,16 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   return call([&] { Graph::Pool::destroy(&resolve_graph(graph)); });
 }
 
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                  size_t numDependencies) {
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                  const cudaGraphNode_t* dependencies, size_t numDependencies) {
   return call([&] {
     add(node, graph, dependencies, numDependencies, cudaGraphNodeTypeEmpty, make_empty_task());
   });
 }
 
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                 size_t numDependencies, const cudaHostNodeParams* parameters) {
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                 const cudaGraphNode_t* dependencies, size_t numDependencies,
+                                 const cudaHostNodeParams* parameters) {
   return call([&] {
     require(parameters != nullptr && parameters->fn != nullptr, "no function");
     add(node, graph, dependencies, numDependencies, cudaGraphNodeTypeHost,
@@ -64,72 +65,87 @@ cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const
   });
 }
 
-cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                   size_t numDependencies, const cudaMemcpy3DParms* parameters) {
+cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                   const cudaGraphNode_t* dependencies, size_t numDependencies,
+                                   const cudaMemcpy3DParms* parameters) {
   return call([&] {
-    add(node, graph, dependencies, numDependencies, cudaGraphNodeTypeMemcpy, make_copy_task(volume_copy(parameters)));
+    add(node, graph, dependencies, numDependencies, cudaGraphNodeTypeMemcpy,
+        make_copy_task(volume_copy(parameters)));
   });
 }
 
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                     size_t numDependencies, void* dst, const void* src, size_t size,
-                                     cudaMemcpyKind kind) {
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
+                                     const cudaGraphNode_t* dependencies, size_t numDependencies,
+                                     void* dst, const void* src, size_t size, cudaMemcpyKind kind) {
   return call([&] {
     add(node, graph, dependencies, numDependencies, cudaGraphNodeTypeMemcpy,
         make_copy_task(plain_copy(dst, src, size, kind)));
   });
 }
 
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                   size_t numDependencies, const cudaMemsetParams* parameters) {
+cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                   const cudaGraphNode_t* dependencies, size_t numDependencies,
+                                   const cudaMemsetParams* parameters) {
   return call([&] {
-    add(node, graph, dependencies, numDependencies, cudaGraphNodeTypeMemset, make_fill_task(element_fill(parameters)));
+    add(node, graph, dependencies, numDependencies, cudaGraphNodeTypeMemset,
+        make_fill_task(element_fill(parameters)));
   });
 }
 
-cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                        size_t numDependencies, cudaEvent_t event) {
-  return call([&] {
-    resolve_event(event);
-    add(node, graph, dependencies, numDependencies, cudaGraphNodeTypeEventRecord, make_event_record_task(event));
-  });
-}
-
-cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                      size_t numDependencies, cudaEvent_t event) {
+cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                        const cudaGraphNode_t* dependencies, size_t numDependencies,
+                                        cudaEvent_t event) {
   return call([&] {
     resolve_event(event);
-    add(node, graph, dependencies, numDependencies, cudaGraphNodeTypeWaitEvent, make_event_wait_task(event));
+    add(node, graph, dependencies, numDependencies, cudaGraphNodeTypeEventRecord,
+        make_event_record_task(event));
   });
 }
 
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                       size_t numDependencies, cudaGraph_t childGraph) {
+cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                      const cudaGraphNode_t* dependencies, size_t numDependencies,
+                                      cudaEvent_t event) {
+  return call([&] {
+    resolve_event(event);
+    add(node, graph, dependencies, numDependencies, cudaGraphNodeTypeWaitEvent,
+        make_event_wait_task(event));
+  });
+}
+
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                       const cudaGraphNode_t* dependencies, size_t numDependencies,
+                                       cudaGraph_t childGraph) {
   return call([&] {
     require(node != nullptr, "no place for the node");
-    GraphNode& made =
-        resolve_graph(graph).add_child(resolve_graph(childGraph), resolve_nodes(dependencies, numDependencies));
+    GraphNode& made = resolve_graph(graph).add_child(resolve_graph(childGraph),
+                                                     resolve_nodes(dependencies, numDependencies));
     *node = GraphNode::Pool::handle_of(&made);
   });
 }
 
-cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
-                                     const cudaGraphEdgeData* /*edgeData*/, size_t numDependencies) {
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                     const cudaGraphNode_t* to,
+                                     const cudaGraphEdgeData* /*edgeData*/,
+                                     size_t numDependencies) {
   return call([&] {
     Graph& target = resolve_graph(graph);
     const auto starts = resolve_nodes(from, numDependencies);
     const auto ends = resolve_nodes(to, numDependencies);
-    for (std::size_t edge = 0; edge < numDependencies; ++edge) target.add_edge(*starts[edge], *ends[edge]);
+    for (std::size_t edge = 0; edge < numDependencies; ++edge)
+      target.add_edge(*starts[edge], *ends[edge]);
   });
 }
 
-cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
-                                        const cudaGraphEdgeData* /*edgeData*/, size_t numDependencies) {
+cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                        const cudaGraphNode_t* to,
+                                        const cudaGraphEdgeData* /*edgeData*/,
+                                        size_t numDependencies) {
   return call([&] {
     Graph& target = resolve_graph(graph);
     const auto starts = resolve_nodes(from, numDependencies);
     const auto ends = resolve_nodes(to, numDependencies);
-    for (std::size_t edge = 0; edge < numDependencies; ++edge) target.remove_edge(*starts[edge], *ends[edge]);
+    for (std::size_t edge = 0; edge < numDependencies; ++edge)
+      target.remove_edge(*starts[edge], *ends[edge]);
   });
 }
 
@@ -140,13 +156,15 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
   });
 }
 
-// ---- Running ---------------------------------------------------------------------------------------------------------
+// ---- Running ------------------------------------------------------------------------------------
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                 unsigned long long flags) {
   return call([&] { instantiate(exec, graph, flags); });
 }
 
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                          unsigned long long flags) {
   return cuda::cudaGraphInstantiate(exec, graph, flags);
 }
 
@@ -168,7 +186,8 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long* flag
   });
 }
 
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* result) {
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* result) {
   return call([&] {
     require(result != nullptr, "no place for the result");
     *result = {};
@@ -193,7 +212,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   return call([&] { GraphExec::Pool::destroy(&resolve_exec(exec)); });
 }
 
-// ---- User objects ----------------------------------------------------------------------------------------------------
+// ---- User objects -------------------------------------------------------------------------------
 
 namespace {
 
@@ -208,9 +227,12 @@ UserObject& resolve_object(cudaUserObject_t handle, unsigned count) {
 cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* pointer, cudaHostFn_t destroy,
                                  unsigned int initialReferences, unsigned int flags) {
   return call([&] {
-    require(object != nullptr && destroy != nullptr && initialReferences > 0, "no function, or no reference");
-    require(flags == cudaUserObjectNoDestructorSync, "flags must be cudaUserObjectNoDestructorSync");
-    *object = UserObject::Pool::handle_of(UserObject::Pool::create(pointer, destroy, initialReferences));
+    require(object != nullptr && destroy != nullptr && initialReferences > 0,
+            "no function, or no reference");
+    require(flags == cudaUserObjectNoDestructorSync,
+            "flags must be cudaUserObjectNoDestructorSync");
+    *object =
+        UserObject::Pool::handle_of(UserObject::Pool::create(pointer, destroy, initialReferences));
   });
 }
 
@@ -226,8 +248,8 @@ cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned int count) {
   });
 }
 
-cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned int count,
-                                      unsigned int flags) {
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object,
+                                      unsigned int count, unsigned int flags) {
   return call([&] {
     require(flags == 0 || flags == cudaGraphUserObjectMove, "unknown flags");
     Graph& keeper = resolve_graph(graph);
@@ -237,7 +259,8 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object
   });
 }
 
-cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned int count) {
+cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object,
+                                       unsigned int count) {
   return call([&] {
     require(resolve_graph(graph).user_objects.drop(resolve_object(object, count), count),
             "the graph does not hold so many references");

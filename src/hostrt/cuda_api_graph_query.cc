@@ -11,7 +11,8 @@
 namespace ripieno::hostrt::cuda {
 namespace {
 
-/// The convention of all list queries: without a list only the number is told; a longer list is filled up with nulls.
+/// The convention of all list queries: without a list only the number is told; a longer list is
+/// filled up with nulls.
 void list_nodes(const std::vector<GraphNode*>& nodes, cudaGraphNode_t* list, std::size_t* count) {
   require(count != nullptr, "no place for the number");
   if (list == nullptr) {
@@ -68,7 +69,8 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, siz
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
                               cudaGraphEdgeData* edgeData, size_t* numEdges) {
   return call([&] {
-    require(numEdges != nullptr && (from == nullptr) == (to == nullptr), "one list of two, or no place for the number");
+    require(numEdges != nullptr && (from == nullptr) == (to == nullptr),
+            "one list of two, or no place for the number");
     std::vector<GraphNode*> starts;
     std::vector<GraphNode*> ends;
     for (GraphNode* node : resolve_graph(graph).nodes()) {
@@ -111,11 +113,14 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned
   return call([&] {
     require(path != nullptr, "no path");
     const std::vector<GraphNode*>& nodes = resolve_graph(graph).nodes();
-    const auto number = [&](const GraphNode* node) { return std::find(nodes.begin(), nodes.end(), node) - nodes.begin(); };
+    const auto number = [&](const GraphNode* node) {
+      return std::find(nodes.begin(), nodes.end(), node) - nodes.begin();
+    };
     std::ofstream file(path);
     file << "digraph \"graph\" {\n";
     for (const GraphNode* node : nodes) {
-      file << "  n" << number(node) << " [label=\"" << number(node) << ": " << word_of(node->type) << "\"];\n";
+      file << "  n" << number(node) << " [label=\"" << number(node) << ": " << word_of(node->type)
+           << "\"];\n";
       for (const GraphNode* dependent : node->dependents) {
         file << "  n" << number(node) << " -> n" << number(dependent) << ";\n";
       }

@@ -16,7 +16,8 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
     const auto block = Arena::instance().find(pointer);
     require(block && block->kind == MemoryKind::kDevice, "not device memory of this process");
     const std::byte* base = Arena::instance().base() + block->extent.begin;
-    *handle = std::bit_cast<cudaIpcMemHandle_t>(make_ipc_ticket(base, block->device, IpcKind::kMemory));
+    *handle =
+        std::bit_cast<cudaIpcMemHandle_t>(make_ipc_ticket(base, block->device, IpcKind::kMemory));
   });
 }
 
@@ -41,8 +42,11 @@ cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t even
   return call([&] {
     require(handle != nullptr, "no place for the handle");
     Event& shared = resolve_event(event);
-    const bool ours = shared.interprocess() && shared.shared() && arena_offset(shared.shared()->memory());
-    if (!ours) fail(cudaErrorInvalidResourceHandle, "the event was not created here with cudaEventInterprocess");
+    const bool ours =
+        shared.interprocess() && shared.shared() && arena_offset(shared.shared()->memory());
+    if (!ours)
+      fail(cudaErrorInvalidResourceHandle,
+           "the event was not created here with cudaEventInterprocess");
     *handle = std::bit_cast<cudaIpcEventHandle_t>(
         make_ipc_ticket(shared.shared()->memory(), shared.device(), IpcKind::kEvent));
   });

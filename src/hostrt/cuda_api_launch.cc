@@ -1,5 +1,5 @@
-// Kernels: a host device has no instructions for them, so every call says so, and the first launch says it aloud. Occupancy
-// and attributes of a kernel are refused alike.
+// Kernels: a host device has no instructions for them, so every call says so, and the first launch
+// says it aloud. Occupancy and attributes of a kernel are refused alike.
 #include <cstdio>
 
 #include "hostrt/api.h"
@@ -10,7 +10,8 @@ namespace {
 
 cudaError_t refuse_kernel() {
   static const int said = std::fputs(
-      "ripieno: this program launches a GPU kernel, but it runs on the host runtime's virtual devices, which have none; "
+      "ripieno: this program launches a GPU kernel, but it runs on the host runtime's virtual "
+      "devices, which have none; "
       "the launch fails with cudaErrorNotSupported\n",
       stderr);
   static_cast<void>(said);
@@ -19,8 +20,9 @@ cudaError_t refuse_kernel() {
 
 }  // namespace
 
-cudaError_t cudaLaunchKernel(const void* /*function*/, dim3 /*gridDim*/, dim3 /*blockDim*/, void** /*arguments*/,
-                             size_t /*sharedMemory*/, cudaStream_t /*stream*/) {
+cudaError_t cudaLaunchKernel(const void* /*function*/, dim3 /*gridDim*/, dim3 /*blockDim*/,
+                             void** /*arguments*/, size_t /*sharedMemory*/,
+                             cudaStream_t /*stream*/) {
   return refuse_kernel();
 }
 
@@ -29,13 +31,15 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* /*config*/, const void
   return refuse_kernel();
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void* /*function*/, dim3 /*gridDim*/, dim3 /*blockDim*/,
-                                        void** /*arguments*/, size_t /*sharedMemory*/, cudaStream_t /*stream*/) {
+cudaError_t cudaLaunchCooperativeKernel(const void* /*function*/, dim3 /*gridDim*/,
+                                        dim3 /*blockDim*/, void** /*arguments*/,
+                                        size_t /*sharedMemory*/, cudaStream_t /*stream*/) {
   return refuse_kernel();
 }
 
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* /*node*/, cudaGraph_t /*graph*/,
-                                   const cudaGraphNode_t* /*dependencies*/, size_t /*numDependencies*/,
+                                   const cudaGraphNode_t* /*dependencies*/,
+                                   size_t /*numDependencies*/,
                                    const cudaKernelNodeParams* /*parameters*/) {
   return refuse_kernel();
 }
@@ -44,7 +48,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* /*attributes*/, const void
   return call([] { return cudaErrorNotSupported; });
 }
 
-cudaError_t cudaFuncSetAttribute(const void* /*function*/, cudaFuncAttribute /*attribute*/, int /*value*/) {
+cudaError_t cudaFuncSetAttribute(const void* /*function*/, cudaFuncAttribute /*attribute*/,
+                                 int /*value*/) {
   return call([] { return cudaErrorNotSupported; });
 }
 
@@ -52,19 +57,24 @@ cudaError_t cudaFuncSetCacheConfig(const void* /*function*/, cudaFuncCache /*con
   return call([] { return cudaErrorNotSupported; });
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* /*numBlocks*/, const void* /*function*/,
-                                                          int /*blockSize*/, size_t /*sharedMemory*/) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* /*numBlocks*/,
+                                                          const void* /*function*/,
+                                                          int /*blockSize*/,
+                                                          size_t /*sharedMemory*/) {
   return call([] { return cudaErrorNotSupported; });
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* /*numBlocks*/, const void* /*function*/,
-                                                                   int /*blockSize*/, size_t /*sharedMemory*/,
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* /*numBlocks*/,
+                                                                   const void* /*function*/,
+                                                                   int /*blockSize*/,
+                                                                   size_t /*sharedMemory*/,
                                                                    unsigned int /*flags*/) {
   return call([] { return cudaErrorNotSupported; });
 }
 
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* /*sharedMemory*/, const void* /*function*/,
-                                                      int /*numBlocks*/, int /*blockSize*/) {
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* /*sharedMemory*/,
+                                                      const void* /*function*/, int /*numBlocks*/,
+                                                      int /*blockSize*/) {
   return call([] { return cudaErrorNotSupported; });
 }
 

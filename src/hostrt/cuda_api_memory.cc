@@ -39,7 +39,8 @@ void free_block(void* pointer) {
   refuse_unsafe_call();
   Arena& arena = Arena::instance();
   const auto block = arena.find(pointer);
-  require(block.has_value(), "the pointer to free is not the start of an allocation (freed before, or foreign)");
+  require(block.has_value(),
+          "the pointer to free is not the start of an allocation (freed before, or foreign)");
   device(block->device).synchronize();
   arena.release(pointer);
 }
@@ -59,7 +60,8 @@ cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t 
     require(pointer != nullptr && pitch != nullptr, "no place for the pointer or the pitch");
     refuse_unsafe_call();
     const std::size_t padded = (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
-    if (padded < width || (height > 0 && padded > std::numeric_limits<std::size_t>::max() / height)) {
+    if (padded < width ||
+        (height > 0 && padded > std::numeric_limits<std::size_t>::max() / height)) {
       fail(cudaErrorMemoryAllocation, "larger than any memory");
     }
     *pointer = allocate_here(padded * height, MemoryKind::kDevice);
@@ -70,7 +72,8 @@ cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t 
 cudaError_t cudaMallocManaged(void** pointer, size_t size, unsigned int flags) {
   return call([&] {
     require(pointer != nullptr && size > 0, "no place for the pointer, or no size");
-    require(flags == cudaMemAttachGlobal || flags == cudaMemAttachHost, "flags must be one of cudaMemAttach*");
+    require(flags == cudaMemAttachGlobal || flags == cudaMemAttachHost,
+            "flags must be one of cudaMemAttach*");
     refuse_unsafe_call();
     *pointer = allocate_here(size, MemoryKind::kManaged, flags);
   });
@@ -82,12 +85,16 @@ cudaError_t cudaFree(void* pointer) {
   });
 }
 
-cudaError_t cudaMallocHost(void** pointer, size_t size) { return cuda::cudaHostAlloc(pointer, size, cudaHostAllocDefault); }
+cudaError_t cudaMallocHost(void** pointer, size_t size) {
+  return cuda::cudaHostAlloc(pointer, size, cudaHostAllocDefault);
+}
 
 cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned int flags) {
   return call([&] {
-    constexpr unsigned kKnown = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
-    require(pointer != nullptr && (flags & ~kKnown) == 0, "no place for the pointer, or unknown flags");
+    constexpr unsigned kKnown =
+        cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+    require(pointer != nullptr && (flags & ~kKnown) == 0,
+            "no place for the pointer, or unknown flags");
     refuse_unsafe_call();
     *pointer = allocate_here(size, MemoryKind::kHost, flags);
   });
@@ -104,9 +111,10 @@ cudaError_t cudaFreeHost(void* pointer) {
 
 cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned int flags) {
   return call([&] {
-    constexpr unsigned kKnown =
-        cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
-    require(pointer != nullptr && size > 0 && (flags & ~kKnown) == 0, "no memory, or unknown flags");
+    constexpr unsigned kKnown = cudaHostRegisterPortable | cudaHostRegisterMapped |
+                                cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
+    require(pointer != nullptr && size > 0 && (flags & ~kKnown) == 0,
+            "no memory, or unknown flags");
     refuse_unsafe_call();
     if (arena_offset(pointer)) {
       fail(cudaErrorHostMemoryAlreadyRegistered, "this memory was allocated by the runtime");
@@ -125,10 +133,12 @@ cudaError_t cudaHostUnregister(void* pointer) {
 
 cudaError_t cudaHostGetDevicePointer(void** devicePointer, void* hostPointer, unsigned int flags) {
   return call([&] {
-    require(devicePointer != nullptr && hostPointer != nullptr && flags == 0, "no pointer, or flags not 0");
+    require(devicePointer != nullptr && hostPointer != nullptr && flags == 0,
+            "no pointer, or flags not 0");
     const auto block = Arena::instance().find(hostPointer);
     const bool pinned = block && block->kind != MemoryKind::kDevice;
-    require(pinned || HostMemory::instance().find(hostPointer), "not pinned or registered host memory");
+    require(pinned || HostMemory::instance().find(hostPointer),
+            "not pinned or registered host memory");
     *devicePointer = hostPointer;
   });
 }
@@ -136,7 +146,8 @@ cudaError_t cudaHostGetDevicePointer(void** devicePointer, void* hostPointer, un
 cudaError_t cudaHostGetFlags(unsigned int* flags, void* hostPointer) {
   return call([&] {
     require(flags != nullptr && hostPointer != nullptr, "no pointer, or no place for the flags");
-    if (const auto block = Arena::instance().find(hostPointer); block && block->kind == MemoryKind::kHost) {
+    if (const auto block = Arena::instance().find(hostPointer);
+        block && block->kind == MemoryKind::kHost) {
       *flags = block->flags | cudaHostAllocMapped;
       return;
     }
@@ -163,9 +174,10 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     auto* address = const_cast<void*>(pointer);
     *attributes = {};
     attributes->device = cudaInvalidDeviceId;
-    if (const auto block = Arena::range().empty() ? std::nullopt : Arena::instance().find(pointer)) {
+    if (const auto block =
+            Arena::range().empty() ? std::nullopt : Arena::instance().find(pointer)) {
       attributes->device = block->device;
-      attributes->type = block->kind == MemoryKind::kDevice  ? cudaMemoryTypeDevice
+      attributes->type = block->kind == MemoryKind::kDevice ? cudaMemoryTypeDevice
                          : block->kind == MemoryKind::kHost ? cudaMemoryTypeHost
                                                             : cudaMemoryTypeManaged;
       attributes->devicePointer = address;

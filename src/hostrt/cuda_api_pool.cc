@@ -1,5 +1,6 @@
-// Memory in stream order and memory pools. All pools draw from the arena directly: a pool is a handle with attributes, and
-// memory freed in stream order goes back at once when the stream gets there.
+// Memory in stream order and memory pools. All pools draw from the arena directly: a pool is a
+// handle with attributes, and memory freed in stream order goes back at once when the stream gets
+// there.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -53,19 +54,23 @@ MemoryPool& resolve_pool(cudaMemPool_t handle) {
 
 std::atomic<std::uint64_t>& attribute_of(cudaMemPool_t handle, cudaMemPoolAttr attribute) {
   MemoryPool& pool = resolve_pool(handle);
-  require(attribute >= cudaMemPoolReuseFollowEventDependencies && attribute <= cudaMemPoolAttrUsedMemHigh,
+  require(attribute >= cudaMemPoolReuseFollowEventDependencies &&
+              attribute <= cudaMemPoolAttrUsedMemHigh,
           "no such attribute");
   return pool.attributes[static_cast<std::size_t>(attribute)];
 }
 
 /// The first three are ints, the others 64-bit numbers.
-bool is_int(cudaMemPoolAttr attribute) { return attribute <= cudaMemPoolReuseAllowInternalDependencies; }
+bool is_int(cudaMemPoolAttr attribute) {
+  return attribute <= cudaMemPoolReuseAllowInternalDependencies;
+}
 
 void allocate_in_order(void** pointer, std::size_t size, int device, cudaStream_t stream) {
   require(pointer != nullptr, "no place for the pointer");
   Stream& target = resolve_stream(stream);
   if (is_captured(target)) {
-    refuse_while_captured(target);  // allocations as graph nodes are not supported: the capture becomes invalid
+    refuse_while_captured(
+        target);  // allocations as graph nodes are not supported: the capture becomes invalid
   }
   *pointer = Arena::instance().allocate(device, size, MemoryKind::kDevice);
 }
@@ -78,7 +83,8 @@ cudaError_t cudaMallocAsync(void** pointer, size_t size, cudaStream_t stream) {
   return call([&] { allocate_in_order(pointer, size, resolve_stream(stream).device(), stream); });
 }
 
-cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
+cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t size, cudaMemPool_t pool,
+                                    cudaStream_t stream) {
   return call([&] { allocate_in_order(pointer, size, resolve_pool(pool).device, stream); });
 }
 
@@ -193,7 +199,8 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* li
   });
 }
 
-cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool, cudaMemLocation* location) {
+cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
+                                 cudaMemLocation* location) {
   return call([&] {
     require(flags != nullptr && location != nullptr, "no location, or no place for the flags");
     resolve_pool(pool);

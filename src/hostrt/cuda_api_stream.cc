@@ -16,13 +16,15 @@ bool all_idle(Stream& stream) {
   if (!stream.idle()) return false;
   if (stream.kind() != StreamKind::kLegacy) return true;
   const auto others = device(stream.device()).blocking_streams();
-  return std::all_of(others.begin(), others.end(), [](const StreamRef& other) { return other->idle(); });
+  return std::all_of(others.begin(), others.end(),
+                     [](const StreamRef& other) { return other->idle(); });
 }
 
 void wait_for_all(Stream& stream) {
   stream.wait_for(stream.submitted());
   if (stream.kind() != StreamKind::kLegacy) return;
-  for (StreamRef& other : device(stream.device()).blocking_streams()) other->wait_for(other->submitted());
+  for (StreamRef& other : device(stream.device()).blocking_streams())
+    other->wait_for(other->submitted());
 }
 
 void refuse_capture(Stream& stream) {
@@ -44,11 +46,13 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flag
   return call([&] {
     require(stream != nullptr, "no place for the stream");
     require(flags == cudaStreamDefault || flags == cudaStreamNonBlocking, "unknown stream flags");
-    const StreamKind kind = flags == cudaStreamNonBlocking ? StreamKind::kNonBlocking : StreamKind::kBlocking;
+    const StreamKind kind =
+        flags == cudaStreamNonBlocking ? StreamKind::kNonBlocking : StreamKind::kBlocking;
     int least = 0;
     int greatest = 0;
     cuda::cudaDeviceGetStreamPriorityRange(&least, &greatest);
-    Stream& made = current_virtual_device().create_stream(kind, std::clamp(priority, greatest, least));
+    Stream& made =
+        current_virtual_device().create_stream(kind, std::clamp(priority, greatest, least));
     *stream = Stream::Pool::handle_of(&made);
   });
 }
@@ -56,9 +60,11 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flag
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return call([&] {
     Stream* doomed = Stream::Pool::find(stream);
-    const bool special = stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+    const bool special =
+        stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
     if (special || doomed == nullptr || doomed->kind() == StreamKind::kLegacy) {
-      fail(cudaErrorInvalidResourceHandle, "not a stream that can be destroyed (default, or destroyed before)");
+      fail(cudaErrorInvalidResourceHandle,
+           "not a stream that can be destroyed (default, or destroyed before)");
     }
     leave_capture(*doomed);
     device(doomed->device()).destroy_stream(*doomed);
@@ -130,7 +136,8 @@ cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID at
     const Stream& asked = resolve_stream(stream);
     *value = {};
     if (attribute == cudaLaunchAttributePriority) value->priority = asked.priority();
-    if (attribute == cudaLaunchAttributeSynchronizationPolicy) value->syncPolicy = cudaSyncPolicyAuto;
+    if (attribute == cudaLaunchAttributeSynchronizationPolicy)
+      value->syncPolicy = cudaSyncPolicyAuto;
   });
 }
 
@@ -149,17 +156,19 @@ cudaError_t cudaStreamCopyAttributes(cudaStream_t dst, cudaStream_t src) {
   });
 }
 
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t /*length*/, unsigned int flags) {
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t /*length*/,
+                                     unsigned int flags) {
   return call([&] {  // managed memory is everybody's at all times
     require(pointer != nullptr, "no pointer");
-    require(flags == cudaMemAttachGlobal || flags == cudaMemAttachHost || flags == cudaMemAttachSingle,
-            "flags must be one of cudaMemAttach*");
+    require(
+        flags == cudaMemAttachGlobal || flags == cudaMemAttachHost || flags == cudaMemAttachSingle,
+        "flags must be one of cudaMemAttach*");
     resolve_stream(stream);
   });
 }
 
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* userData,
-                                  unsigned int flags) {
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
+                                  void* userData, unsigned int flags) {
   return call([&] {
     require(callback != nullptr && flags == 0, "no callback, or flags not 0");
     Stream& target = resolve_stream(stream);
@@ -171,7 +180,8 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* userData) {
   return call([&] {
     require(function != nullptr, "no function");
-    enqueue_task(resolve_stream(stream), make_host_function_task(function, userData), cudaGraphNodeTypeHost);
+    enqueue_task(resolve_stream(stream), make_host_function_task(function, userData),
+                 cudaGraphNodeTypeHost);
   });
 }
 

@@ -110,7 +110,8 @@ void VirtualDevice::synchronize() {
   };
   std::vector<Pending> pending;
   for (StreamRef& stream : streams()) {
-    if (const Position newest = stream->submitted(); !stream->reached(newest)) pending.push_back({stream, newest});
+    if (const Position newest = stream->submitted(); !stream->reached(newest))
+      pending.push_back({stream, newest});
   }
   for (const Pending& one : pending) one.stream->wait_for(one.position);
 }
@@ -136,7 +137,7 @@ void VirtualDevice::disable_all_peers() {
   peers_.assign(peers_.size(), false);
 }
 
-// ---- Look-up ---------------------------------------------------------------------------------------------------------
+// ---- Look-up ------------------------------------------------------------------------------------
 
 VirtualDevice& device(int ordinal) {
   if (ordinal < 0 || ordinal >= device_count()) {
@@ -147,32 +148,50 @@ VirtualDevice& device(int ordinal) {
   return *devices()[static_cast<std::size_t>(ordinal)];
 }
 
-VirtualDevice& current_virtual_device() { return device(thread_state().device); }
+VirtualDevice& current_virtual_device() {
+  return device(thread_state().device);
+}
 
 Stream& resolve_stream(cudaStream_t handle) {
-  if (handle == nullptr || handle == cudaStreamLegacy) return current_virtual_device().legacy_stream();
+  if (handle == nullptr || handle == cudaStreamLegacy)
+    return current_virtual_device().legacy_stream();
   if (handle == cudaStreamPerThread) return current_virtual_device().thread_stream();
   Stream* stream = Stream::Pool::find(handle);
   if (stream == nullptr) {
-    throw RuntimeError(cudaErrorInvalidResourceHandle, "the stream does not exist (destroyed, or never created)");
+    throw RuntimeError(cudaErrorInvalidResourceHandle,
+                       "the stream does not exist (destroyed, or never created)");
   }
   return *stream;
 }
 
-// ---- The C++ face ----------------------------------------------------------------------------------------------------
+// ---- The C++ face -------------------------------------------------------------------------------
 
 int device_count() noexcept {
   static const int count = configured_devices();
   return count;
 }
 
-int current_device() noexcept { return thread_state().device; }
+int current_device() noexcept {
+  return thread_state().device;
+}
 
 void set_current_device(int ordinal) {
   device(ordinal);
   thread_state().device = ordinal;
 }
 
-int stream_device(cudaStream_t stream) { return resolve_stream(stream).device(); }
+cudaStream_t explicit_stream(cudaStream_t stream, int ordinal) {
+  check_process();
+  if (stream == nullptr || stream == cudaStreamLegacy) {
+    return Stream::Pool::handle_of(&device(ordinal).legacy_stream());
+  }
+  if (stream == cudaStreamPerThread)
+    return Stream::Pool::handle_of(&device(ordinal).thread_stream());
+  return Stream::Pool::handle_of(&resolve_stream(stream));
+}
+
+int stream_device(cudaStream_t stream) {
+  return resolve_stream(stream).device();
+}
 
 }  // namespace ripieno::hostrt

@@ -1,5 +1,6 @@
-// The virtual devices: how many, each one's default streams and the list of streams that are ordered with its legacy
-// default stream, which peers are enabled; and what belongs to the calling thread (current device, last error).
+// The virtual devices: how many, each one's default streams and the list of streams that are
+// ordered with its legacy default stream, which peers are enabled; and what belongs to the calling
+// thread (current device, last error).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,7 +18,8 @@ namespace ripieno::hostrt {
 struct ThreadState {
   int device = 0;
   cudaError_t last_error = cudaSuccess;
-  bool in_host_function = false;  ///< Inside a callback, where calls of the runtime are not permitted.
+  bool in_host_function =
+      false;  ///< Inside a callback, where calls of the runtime are not permitted.
   cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
 };
 ThreadState& thread_state() noexcept;
@@ -37,7 +39,8 @@ class VirtualDevice {
 
   /// References to all streams of the device, the legacy one first.
   [[nodiscard]] std::vector<StreamRef> streams() const;
-  /// The same, only those ordered with the legacy stream, without it. Empty (and lock-free) while there are none.
+  /// The same, only those ordered with the legacy stream, without it. Empty (and lock-free) while
+  /// there are none.
   [[nodiscard]] std::vector<StreamRef> blocking_streams() const;
   /// Waits for everything submitted so far.
   void synchronize();
@@ -62,7 +65,8 @@ class VirtualDevice {
 VirtualDevice& device(int ordinal);
 VirtualDevice& current_virtual_device();
 
-/// The stream behind a handle, the special ones included. Throws RuntimeError(cudaErrorInvalidResourceHandle).
+/// The stream behind a handle, the special ones included. Throws
+/// RuntimeError(cudaErrorInvalidResourceHandle).
 Stream& resolve_stream(cudaStream_t handle);
 
 }  // namespace ripieno::hostrt

@@ -21,14 +21,17 @@ constexpr int kNanosecondClockKilohertz = 1'000'000;
 constexpr int kSharedMemory = 48 * 1024;
 constexpr int kSharedMemoryMost = 227 * 1024;
 
-int hardware_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+int hardware_threads() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
 int last_level_cache() {
   const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
   return bytes > 0 ? static_cast<int>(std::min<long>(bytes, 1L << 30)) : 0;
 }
 
-/// Stable while the machine is up, different on every machine: the kernel's boot id with the ordinal mixed in.
+/// Stable while the machine is up, different on every machine: the kernel's boot id with the
+/// ordinal mixed in.
 void fill_uuid(cudaUUID_t& uuid, int ordinal) {
   std::string text;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
@@ -93,10 +96,12 @@ constexpr FieldAttribute kFields[] = {
     {cudaDevAttrPageableMemoryAccess, &cudaDeviceProp::pageableMemoryAccess},
     {cudaDevAttrConcurrentManagedAccess, &cudaDeviceProp::concurrentManagedAccess},
     {cudaDevAttrComputePreemptionSupported, &cudaDeviceProp::computePreemptionSupported},
-    {cudaDevAttrCanUseHostPointerForRegisteredMem, &cudaDeviceProp::canUseHostPointerForRegisteredMem},
+    {cudaDevAttrCanUseHostPointerForRegisteredMem,
+     &cudaDeviceProp::canUseHostPointerForRegisteredMem},
     {cudaDevAttrCooperativeLaunch, &cudaDeviceProp::cooperativeLaunch},
     {cudaDevAttrHostRegisterSupported, &cudaDeviceProp::hostRegisterSupported},
-    {cudaDevAttrPageableMemoryAccessUsesHostPageTables, &cudaDeviceProp::pageableMemoryAccessUsesHostPageTables},
+    {cudaDevAttrPageableMemoryAccessUsesHostPageTables,
+     &cudaDeviceProp::pageableMemoryAccessUsesHostPageTables},
     {cudaDevAttrDirectManagedMemAccessFromHost, &cudaDeviceProp::directManagedMemAccessFromHost},
     {cudaDevAttrMaxBlocksPerMultiprocessor, &cudaDeviceProp::maxBlocksPerMultiProcessor},
     {cudaDevAttrHostRegisterReadOnlySupported, &cudaDeviceProp::hostRegisterReadOnlySupported},
@@ -201,12 +206,14 @@ cudaDeviceProp describe_device(int ordinal) {
 
 std::optional<int> device_attribute(cudaDeviceAttr attribute, int ordinal) {
   if (attribute < cudaDevAttrMaxThreadsPerBlock || attribute >= cudaDevAttrMax) return std::nullopt;
-  const auto* fixed = std::find_if(std::begin(kFixed), std::end(kFixed),
-                                   [=](const FixedAttribute& one) { return one.attribute == attribute; });
+  const auto* fixed =
+      std::find_if(std::begin(kFixed), std::end(kFixed),
+                   [=](const FixedAttribute& one) { return one.attribute == attribute; });
   if (fixed != std::end(kFixed)) return fixed->value;
   const cudaDeviceProp properties = describe_device(ordinal);
-  const auto* field = std::find_if(std::begin(kFields), std::end(kFields),
-                                   [=](const FieldAttribute& one) { return one.attribute == attribute; });
+  const auto* field =
+      std::find_if(std::begin(kFields), std::end(kFields),
+                   [=](const FieldAttribute& one) { return one.attribute == attribute; });
   if (field != std::end(kFields)) return properties.*(field->field);
   // Textures, surfaces and the like: a host device has none.
   return computed_attribute(attribute, properties).value_or(0);

@@ -1,6 +1,7 @@
-// What a virtual device says of itself. It claims compute capability 9.0, the oldest that has every feature programs probe
-// for (memory pools, clusters); limits without a meaning on a host carry that generation's usual values, so that programs
-// which compute launch shapes from them do not divide by zero.
+// What a virtual device says of itself. It claims compute capability 9.0, the oldest that has every
+// feature programs probe for (memory pools, clusters); limits without a meaning on a host carry
+// that generation's usual values, so that programs which compute launch shapes from them do not
+// divide by zero.
 #pragma once
 
 #include <cuda_runtime_api.h>

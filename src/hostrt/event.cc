@@ -24,13 +24,16 @@ class StampTask final : public Task {
     return true;
   }
   void run() noexcept override { poll(); }
-  [[nodiscard]] std::unique_ptr<Task> clone() const override { return std::make_unique<StampTask>(time_); }
+  [[nodiscard]] std::unique_ptr<Task> clone() const override {
+    return std::make_unique<StampTask>(time_);
+  }
 
  private:
   Stamp time_;
 };
 
-/// A graph's record node. The handle is looked up when it runs, so an event that is gone by then is skipped.
+/// A graph's record node. The handle is looked up when it runs, so an event that is gone by then is
+/// skipped.
 class EventRecordTask final : public Task {
  public:
   explicit EventRecordTask(cudaEvent_t event) : event_(event) {}
@@ -39,7 +42,9 @@ class EventRecordTask final : public Task {
     return true;
   }
   void run() noexcept override { poll(); }
-  [[nodiscard]] std::unique_ptr<Task> clone() const override { return std::make_unique<EventRecordTask>(event_); }
+  [[nodiscard]] std::unique_ptr<Task> clone() const override {
+    return std::make_unique<EventRecordTask>(event_);
+  }
 
  private:
   cudaEvent_t event_;
@@ -57,7 +62,9 @@ class EventWaitTask final : public Task {
     start();
     if (point_.stream) point_.stream->wait_for(point_.position);
   }
-  [[nodiscard]] std::unique_ptr<Task> clone() const override { return std::make_unique<EventWaitTask>(event_); }
+  [[nodiscard]] std::unique_ptr<Task> clone() const override {
+    return std::make_unique<EventWaitTask>(event_);
+  }
 
  private:
   void start() {
@@ -73,7 +80,8 @@ class EventWaitTask final : public Task {
 }  // namespace
 
 std::int64_t now_ns() noexcept {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
@@ -104,7 +112,8 @@ void Event::record(Stream& stream) {
   } else if (stream.idle()) {
     if (timed()) point.time->store(now_ns(), std::memory_order_relaxed);
   } else {
-    point.position = timed() ? stream.push(std::make_unique<StampTask>(point.time)) : stream.submitted();
+    point.position =
+        timed() ? stream.push(std::make_unique<StampTask>(point.time)) : stream.submitted();
     point.stream = StreamRef(stream);
   }
   set_point(std::move(point));
@@ -120,7 +129,8 @@ void Event::record_now() {
 Event& resolve_event(cudaEvent_t handle) {
   Event* event = Event::Pool::find(handle);
   if (event == nullptr) {
-    throw RuntimeError(cudaErrorInvalidResourceHandle, "the event does not exist (destroyed, or never created)");
+    throw RuntimeError(cudaErrorInvalidResourceHandle,
+                       "the event does not exist (destroyed, or never created)");
   }
   return *event;
 }
@@ -135,7 +145,11 @@ void wait_for_event(Stream& stream, Event& event) {
   push_ordered(stream, std::make_unique<WaitTask>(*point.stream, point.position));
 }
 
-std::unique_ptr<Task> make_event_record_task(cudaEvent_t event) { return std::make_unique<EventRecordTask>(event); }
-std::unique_ptr<Task> make_event_wait_task(cudaEvent_t event) { return std::make_unique<EventWaitTask>(event); }
+std::unique_ptr<Task> make_event_record_task(cudaEvent_t event) {
+  return std::make_unique<EventRecordTask>(event);
+}
+std::unique_ptr<Task> make_event_wait_task(cudaEvent_t event) {
+  return std::make_unique<EventWaitTask>(event);
+}
 
 }  // namespace ripieno::hostrt

@@ -1,5 +1,6 @@
-// Events: a point in a stream (or in a capture) that others can wait for and read the time of. An event without timing costs
-// no task at all: it is the stream's newest position at the time of the record.
+// Events: a point in a stream (or in a capture) that others can wait for and read the time of. An
+// event without timing costs no task at all: it is the stream's newest position at the time of the
+// record.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -25,7 +26,8 @@ struct EventPoint {
   bool recorded = false;
   StreamRef stream;  ///< None: it had been reached when it was recorded.
   Position position = 0;
-  std::shared_ptr<std::atomic<std::int64_t>> time;  ///< When it was reached; null for events without timing.
+  std::shared_ptr<std::atomic<std::int64_t>>
+      time;  ///< When it was reached; null for events without timing.
   /// Recorded in a capture: which, and after which nodes.
   std::uint64_t capture_id = 0;
   std::vector<cudaGraphNode_t> captured_after;
@@ -52,7 +54,8 @@ class Event {
   /// Records as reached now (what a graph's record node does when it runs).
   void record_now();
 
-  /// The part that other processes see; null unless the event was created for them, or opened from a handle.
+  /// The part that other processes see; null unless the event was created for them, or opened from
+  /// a handle.
   [[nodiscard]] const std::shared_ptr<SharedEvent>& shared() const noexcept { return shared_; }
   void share(std::shared_ptr<SharedEvent> shared) { shared_ = std::move(shared); }
 

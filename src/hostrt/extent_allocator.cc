@@ -4,11 +4,15 @@
 namespace ripieno::hostrt {
 namespace {
 
-std::uint64_t round_up(std::uint64_t value, std::uint64_t grain) { return (value + grain - 1) / grain * grain; }
+std::uint64_t round_up(std::uint64_t value, std::uint64_t grain) {
+  return (value + grain - 1) / grain * grain;
+}
 
 }  // namespace
 
-ExtentAllocator::ExtentAllocator(std::uint64_t size) { insert({0, size}); }
+ExtentAllocator::ExtentAllocator(std::uint64_t size) {
+  insert({0, size});
+}
 
 std::uint64_t ExtentAllocator::rounded(std::uint64_t bytes) noexcept {
   return round_up(bytes, bytes < kPagedFrom ? kSmallGrain : kPage);
@@ -18,8 +22,8 @@ std::optional<Extent> ExtentAllocator::allocate(std::uint64_t bytes) {
   const std::uint64_t alignment = bytes < kPagedFrom ? kSmallGrain : kPage;
   const std::uint64_t size = rounded(bytes);
   if (size < bytes) return std::nullopt;
-  // The smallest extents that are large enough may lie across a page so that the aligned piece does not fit; any extent
-  // larger by a page does, so this loop ends soon.
+  // The smallest extents that are large enough may lie across a page so that the aligned piece does
+  // not fit; any extent larger by a page does, so this loop ends soon.
   for (auto it = free_by_size_.lower_bound({size, 0}); it != free_by_size_.end(); ++it) {
     const Extent hole{it->second, it->second + it->first};
     const std::uint64_t begin = round_up(hole.begin, alignment);

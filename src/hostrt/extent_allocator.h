@@ -1,5 +1,6 @@
-// Hands out pieces of a range of offsets and takes them back: best fit over a map of free extents, merged with their
-// neighbours. It knows nothing of the memory behind the offsets, so a test can drive it against a model.
+// Hands out pieces of a range of offsets and takes them back: best fit over a map of free extents,
+// merged with their neighbours. It knows nothing of the memory behind the offsets, so a test can
+// drive it against a model.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +30,8 @@ class ExtentAllocator {
   /// `size` is a multiple of a page.
   explicit ExtentAllocator(std::uint64_t size);
 
-  /// A piece of at least `bytes` (not zero), or nothing if no free extent is large enough. Pieces below kPagedFrom are
-  /// multiples of kSmallGrain, larger ones whole pages.
+  /// A piece of at least `bytes` (not zero), or nothing if no free extent is large enough. Pieces
+  /// below kPagedFrom are multiples of kSmallGrain, larger ones whole pages.
   [[nodiscard]] std::optional<Extent> allocate(std::uint64_t bytes);
 
   /// Gives a piece (or a part of one) back; returns the free extent it has become part of.
@@ -47,7 +48,7 @@ class ExtentAllocator {
   void insert(Extent extent);
   void erase(Extent extent);
 
-  std::map<std::uint64_t, std::uint64_t> free_by_begin_;          // begin -> end
+  std::map<std::uint64_t, std::uint64_t> free_by_begin_;            // begin -> end
   std::set<std::pair<std::uint64_t, std::uint64_t>> free_by_size_;  // (size, begin)
 };
 

@@ -36,7 +36,8 @@ Graph::~Graph() {
 GraphNode& Graph::add_node(cudaGraphNodeType type, std::shared_ptr<const Task> task,
                            std::span<GraphNode* const> dependencies) {
   for (const GraphNode* one : dependencies) {
-    if (one->graph != this) throw RuntimeError(cudaErrorInvalidValue, "a dependency is a node of another graph");
+    if (one->graph != this)
+      throw RuntimeError(cudaErrorInvalidValue, "a dependency is a node of another graph");
   }
   GraphNode* node = GraphNode::Pool::create();
   node->graph = this;
@@ -44,7 +45,9 @@ GraphNode& Graph::add_node(cudaGraphNodeType type, std::shared_ptr<const Task> t
   node->task = std::move(task);
   nodes_.push_back(node);
   for (GraphNode* one : dependencies) {
-    if (std::find(node->dependencies.begin(), node->dependencies.end(), one) != node->dependencies.end()) continue;
+    if (std::find(node->dependencies.begin(), node->dependencies.end(), one) !=
+        node->dependencies.end())
+      continue;
     node->dependencies.push_back(one);
     one->dependents.push_back(node);
   }
@@ -66,7 +69,8 @@ void Graph::remove_node(GraphNode& node) {
 }
 
 void Graph::add_edge(GraphNode& from, GraphNode& to) {
-  const bool exists = std::find(to.dependencies.begin(), to.dependencies.end(), &from) != to.dependencies.end();
+  const bool exists =
+      std::find(to.dependencies.begin(), to.dependencies.end(), &from) != to.dependencies.end();
   if (from.graph != this || to.graph != this || &from == &to || exists) {
     throw RuntimeError(cudaErrorInvalidValue, "not a new edge between two nodes of this graph");
   }
@@ -82,7 +86,8 @@ void Graph::remove_edge(GraphNode& from, GraphNode& to) {
 }
 
 std::vector<const GraphNode*> Graph::ordered() const {
-  // Of the nodes that are ready the oldest goes first, so a captured graph keeps the order in which it was captured.
+  // Of the nodes that are ready the oldest goes first, so a captured graph keeps the order in which
+  // it was captured.
   std::unordered_map<const GraphNode*, std::size_t> age;
   std::vector<std::size_t> missing;
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
@@ -100,7 +105,8 @@ std::vector<const GraphNode*> Graph::ordered() const {
       if (--missing[age.at(dependent)] == 0) ready.push(age.at(dependent));
     }
   }
-  if (order.size() != nodes_.size()) throw RuntimeError(cudaErrorInvalidValue, "the graph has a cycle");
+  if (order.size() != nodes_.size())
+    throw RuntimeError(cudaErrorInvalidValue, "the graph has a cycle");
   return order;
 }
 
@@ -117,9 +123,11 @@ GraphNode& resolve_node(cudaGraphNode_t handle) {
 }
 
 std::vector<GraphNode*> resolve_nodes(const cudaGraphNode_t* handles, std::size_t count) {
-  if (count > 0 && handles == nullptr) throw RuntimeError(cudaErrorInvalidValue, "no list of nodes");
+  if (count > 0 && handles == nullptr)
+    throw RuntimeError(cudaErrorInvalidValue, "no list of nodes");
   std::vector<GraphNode*> nodes;
-  for (std::size_t index = 0; index < count; ++index) nodes.push_back(&resolve_node(handles[index]));
+  for (std::size_t index = 0; index < count; ++index)
+    nodes.push_back(&resolve_node(handles[index]));
   return nodes;
 }
 

@@ -1,5 +1,5 @@
-// Graphs: nodes and what each depends on. A node holds the prototype of a task, never started itself; launching the
-// executable form (graph_exec.h) submits clones.
+// Graphs: nodes and what each depends on. A node holds the prototype of a task, never started
+// itself; launching the executable form (graph_exec.h) submits clones.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -13,7 +13,8 @@ namespace ripieno::hostrt {
 /// One launch being appended to its streams.
 class GraphExec::Launch {
  public:
-  Launch(const GraphPlan& plan, Stream& stream, const std::vector<Stream*>& lanes, InlineDriver& driver)
+  Launch(const GraphPlan& plan, Stream& stream, const std::vector<Stream*>& lanes,
+         InlineDriver& driver)
       : plan_(plan), stream_(stream), lanes_(lanes), driver_(driver) {}
 
   void append_linear() {
@@ -27,11 +28,13 @@ class GraphExec::Launch {
     for (const GraphPlan::Step& step : plan_.steps) {
       Stream& own = lane(step.lane);
       if (tails[step.lane] == 0 && step.lane != 0) wait(own, stream_, entry);
-      for (const std::size_t other : step.after) wait(own, lane(plan_.steps[other].lane), positions[other]);
+      for (const std::size_t other : step.after)
+        wait(own, lane(plan_.steps[other].lane), positions[other]);
       tails[step.lane] = driver_.add(own, step.task->clone());
       positions.push_back(tails[step.lane]);
     }
-    for (std::size_t index = 1; index < plan_.lane_count; ++index) wait(stream_, lane(index), tails[index]);
+    for (std::size_t index = 1; index < plan_.lane_count; ++index)
+      wait(stream_, lane(index), tails[index]);
   }
 
  private:
@@ -46,7 +49,8 @@ class GraphExec::Launch {
   InlineDriver& driver_;
 };
 
-GraphExec::GraphExec(const Graph& graph, unsigned long long flags) : flags_(flags), plan_(plan_graph(graph)) {}
+GraphExec::GraphExec(const Graph& graph, unsigned long long flags)
+    : flags_(flags), plan_(plan_graph(graph)) {}
 
 GraphExec::~GraphExec() {
   for (Stream* lane : lanes_) {
@@ -69,7 +73,8 @@ void GraphExec::launch(Stream& stream) {
       driver.add(stream, std::make_unique<WaitTask>(*last_stream_, last_position_));
     }
     while (lanes_.size() + 1 < plan_->lane_count) {
-      lanes_.push_back(Stream::Pool::create(stream.device(), StreamKind::kNonBlocking, stream.priority()));
+      lanes_.push_back(
+          Stream::Pool::create(stream.device(), StreamKind::kNonBlocking, stream.priority()));
     }
     Launch launch(*plan_, stream, lanes_, driver);
     if (plan_->lane_count == 1) {
@@ -94,7 +99,8 @@ bool GraphExec::update(const Graph& graph) {
 
 GraphExec& resolve_exec(cudaGraphExec_t handle) {
   GraphExec* exec = GraphExec::Pool::find(handle);
-  if (exec == nullptr) throw RuntimeError(cudaErrorInvalidValue, "the executable graph does not exist");
+  if (exec == nullptr)
+    throw RuntimeError(cudaErrorInvalidValue, "the executable graph does not exist");
   return *exec;
 }
 

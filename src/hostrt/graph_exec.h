@@ -1,6 +1,7 @@
-// The executable form of a graph. Its nodes are laid out on lanes: lane 0 is the stream a launch goes to, the others are
-// streams of the graph's own, one for each branch that runs beside it. Tasks of two branches may need each other to finish,
-// so branches are never put one after the other.
+// The executable form of a graph. Its nodes are laid out on lanes: lane 0 is the stream a launch
+// goes to, the others are streams of the graph's own, one for each branch that runs beside it.
+// Tasks of two branches may need each other to finish, so branches are never put one after the
+// other.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,7 +28,7 @@ struct GraphPlan {
   std::size_t lane_count = 1;
   std::vector<cudaGraphNodeType> types;  ///< Of the nodes, in their order, to compare two graphs.
   std::vector<std::vector<std::size_t>> edges;
-  std::shared_ptr<const Graph> graph;    ///< What the plan was made from; it holds the user objects.
+  std::shared_ptr<const Graph> graph;  ///< What the plan was made from; it holds the user objects.
 };
 
 /// Throws RuntimeError(cudaErrorInvalidValue) for a graph with a cycle.
@@ -45,14 +46,16 @@ class GraphExec {
 
   [[nodiscard]] unsigned long long flags() const noexcept { return flags_; }
   void launch(Stream& stream);
-  /// Takes over the tasks of a graph of the same shape; false (nothing done) where the shape differs.
+  /// Takes over the tasks of a graph of the same shape; false (nothing done) where the shape
+  /// differs.
   bool update(const Graph& graph);
 
  private:
   class Launch;
 
   const unsigned long long flags_;
-  std::mutex mutex_;  // guards all below; a launch appends all its tasks under it, so launches do not mix
+  std::mutex
+      mutex_;  // guards all below; a launch appends all its tasks under it, so launches do not mix
   std::shared_ptr<const GraphPlan> plan_;
   std::vector<Stream*> lanes_;  // lanes 1 and up, made when the first launch needs them
   StreamRef last_stream_;

@@ -1,5 +1,6 @@
-// From a graph to steps on lanes. Each node carries a vector clock (per lane, the newest step it comes after), which tells
-// what it must still wait for, and which lane is free to take it without adding an order that the graph does not have.
+// From a graph to steps on lanes. Each node carries a vector clock (per lane, the newest step it
+// comes after), which tells what it must still wait for, and which lane is free to take it without
+// adding an order that the graph does not have.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -12,21 +13,26 @@
 namespace ripieno::hostrt {
 namespace {
 
-/// Per lane: one more than the index of the newest step that is complete before this point; zero for none.
+/// Per lane: one more than the index of the newest step that is complete before this point; zero
+/// for none.
 using VectorClock = std::vector<std::size_t>;
 
 void merge(VectorClock& into, const VectorClock& other) {
   if (into.size() < other.size()) into.resize(other.size(), 0);
-  for (std::size_t lane = 0; lane < other.size(); ++lane) into[lane] = std::max(into[lane], other[lane]);
+  for (std::size_t lane = 0; lane < other.size(); ++lane)
+    into[lane] = std::max(into[lane], other[lane]);
 }
 
-std::size_t at(const VectorClock& clock, std::size_t lane) { return lane < clock.size() ? clock[lane] : 0; }
+std::size_t at(const VectorClock& clock, std::size_t lane) {
+  return lane < clock.size() ? clock[lane] : 0;
+}
 
 class Planner {
  public:
   explicit Planner(GraphPlan& plan) : plan_(plan) {}
 
-  /// Adds all steps of `graph`, the first ones after `entry`; returns what is complete once they all are.
+  /// Adds all steps of `graph`, the first ones after `entry`; returns what is complete once they
+  /// all are.
   VectorClock add_graph(const Graph& graph, const VectorClock& entry) {
     std::map<const GraphNode*, VectorClock> done;
     VectorClock all = entry;
@@ -51,7 +57,8 @@ class Planner {
     GraphPlan::Step step{.task = task, .lane = lane, .after = {}};
     const VectorClock& on_lane = lane_clocks_[lane];
     for (std::size_t other = 0; other < clock.size(); ++other) {
-      if (other != lane && clock[other] > at(on_lane, other)) step.after.push_back(clock[other] - 1);
+      if (other != lane && clock[other] > at(on_lane, other))
+        step.after.push_back(clock[other] - 1);
     }
     plan_.steps.push_back(std::move(step));
     merge(clock, VectorClock(lane + 1, 0));

@@ -1,5 +1,6 @@
-// Handles that can be told from stale ones: objects live in slots that are reused for objects of the same type but never
-// given back to the system, so looking at the slot of a destroyed handle is always safe.
+// Handles that can be told from stale ones: objects live in slots that are reused for objects of
+// the same type but never given back to the system, so looking at the slot of a destroyed handle is
+// always safe.
 #pragma once
 
 #include <atomic>
@@ -12,8 +13,8 @@
 
 namespace ripieno::hostrt {
 
-/// Slots for objects of type T behind the opaque pointer type Handle. T says `static constexpr std::uint64_t kHandleMark`,
-/// a number of its own.
+/// Slots for objects of type T behind the opaque pointer type Handle. T says `static constexpr
+/// std::uint64_t kHandleMark`, a number of its own.
 template <class T, class Handle>
 class HandlePool {
  public:
@@ -31,7 +32,8 @@ class HandlePool {
     return object;
   }
 
-  /// From here on find() does not know the object any more; it lives on until destroy(). False if that had happened.
+  /// From here on find() does not know the object any more; it lives on until destroy(). False if
+  /// that had happened.
   static bool retire(T* object) noexcept {
     std::uint64_t live = T::kHandleMark;
     return slot_of(object)->mark.compare_exchange_strong(live, 0);
@@ -46,12 +48,15 @@ class HandlePool {
   /// The object behind a handle, null if there is none (any more).
   static T* find(Handle handle) noexcept {
     auto* slot = reinterpret_cast<Slot*>(handle);
-    if (slot == nullptr || reinterpret_cast<std::uintptr_t>(slot) % alignof(Slot) != 0) return nullptr;
+    if (slot == nullptr || reinterpret_cast<std::uintptr_t>(slot) % alignof(Slot) != 0)
+      return nullptr;
     if (slot->mark.load(std::memory_order_acquire) != T::kHandleMark) return nullptr;
     return std::launder(reinterpret_cast<T*>(slot->storage));
   }
 
-  static Handle handle_of(const T* object) noexcept { return reinterpret_cast<Handle>(slot_of(object)); }
+  static Handle handle_of(const T* object) noexcept {
+    return reinterpret_cast<Handle>(slot_of(object));
+  }
 
  private:
   struct Slot {

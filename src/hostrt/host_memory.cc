@@ -18,9 +18,11 @@ void HostMemory::add(const void* pointer, std::size_t bytes, int device, unsigne
   const std::lock_guard guard(mutex_);
   const auto after = ranges_.lower_bound(begin);
   const bool meets_next = after != ranges_.end() && after->first < begin + bytes;
-  const bool meets_previous = after != ranges_.begin() && std::prev(after)->first + std::prev(after)->second.bytes > begin;
+  const bool meets_previous =
+      after != ranges_.begin() && std::prev(after)->first + std::prev(after)->second.bytes > begin;
   if (meets_next || meets_previous) {
-    throw RuntimeError(cudaErrorHostMemoryAlreadyRegistered, "part of this host memory is registered already");
+    throw RuntimeError(cudaErrorHostMemoryAlreadyRegistered,
+                       "part of this host memory is registered already");
   }
   ranges_.emplace(begin, Range{begin, bytes, device, flags});
 }
@@ -28,7 +30,8 @@ void HostMemory::add(const void* pointer, std::size_t bytes, int device, unsigne
 void HostMemory::remove(const void* pointer) {
   const std::lock_guard guard(mutex_);
   if (ranges_.erase(static_cast<const std::byte*>(pointer)) == 0) {
-    throw RuntimeError(cudaErrorHostMemoryNotRegistered, "no registered host memory begins at this pointer");
+    throw RuntimeError(cudaErrorHostMemoryNotRegistered,
+                       "no registered host memory begins at this pointer");
   }
 }
 

@@ -1,5 +1,5 @@
-// Ranges of ordinary host memory that the program has registered (cudaHostRegister). Here that is bookkeeping only: every
-// thread of the runtime reaches all memory of the process anyway.
+// Ranges of ordinary host memory that the program has registered (cudaHostRegister). Here that is
+// bookkeeping only: every thread of the runtime reaches all memory of the process anyway.
 #pragma once
 
 #include <cstddef>

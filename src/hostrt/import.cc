@@ -48,12 +48,15 @@ std::shared_ptr<Import> map_arena(const IpcTicket& ticket) {
   const FetchedFd fetched = fetch_fd(fetch, kFetchLimit);
   const OwnedFd file(fetched.fd);
   OwnedFd link(fetched.link);
-  void* mapped = mmap(nullptr, ticket.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+  void* mapped = mmap(nullptr, ticket.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                      file.get(), 0);
   if (mapped == MAP_FAILED) {
-    throw RuntimeError(cudaErrorMapBufferObjectFailed, "no address space to map another process's device memory");
+    throw RuntimeError(cudaErrorMapBufferObjectFailed,
+                       "no address space to map another process's device memory");
   }
   madvise(mapped, ticket.bytes, MADV_DONTFORK);
-  return std::make_shared<Import>(std::span(static_cast<std::byte*>(mapped), ticket.bytes), std::move(link), false);
+  return std::make_shared<Import>(std::span(static_cast<std::byte*>(mapped), ticket.bytes),
+                                  std::move(link), false);
 }
 
 }  // namespace
@@ -81,7 +84,8 @@ IpcTicket make_ipc_ticket(const void* pointer, int device, IpcKind kind) {
 
 std::shared_ptr<Import> import_arena(const IpcTicket& ticket, IpcKind expected) {
   if (ticket.kind != static_cast<std::uint16_t>(expected) || ticket.offset >= ticket.bytes) {
-    throw RuntimeError(cudaErrorInvalidResourceHandle, "this is not an interprocess handle of the host runtime");
+    throw RuntimeError(cudaErrorInvalidResourceHandle,
+                       "this is not an interprocess handle of the host runtime");
   }
   Imports& all = imports();
   const std::lock_guard guard(all.mutex);
@@ -97,7 +101,8 @@ void* open_ipc_memory(const IpcTicket& ticket) {
   void* pointer = import->memory().data() + ticket.offset;
   Imports& all = imports();
   const std::lock_guard guard(all.mutex);
-  Opened& opened = all.opened.try_emplace(pointer, Opened{std::move(import), ticket.device, 0}).first->second;
+  Opened& opened =
+      all.opened.try_emplace(pointer, Opened{std::move(import), ticket.device, 0}).first->second;
   ++opened.count;
   return pointer;
 }
@@ -108,7 +113,8 @@ void close_ipc_memory(void* pointer) {
   const std::lock_guard guard(all.mutex);
   const auto found = all.opened.find(pointer);
   if (found == all.opened.end()) {
-    throw RuntimeError(cudaErrorInvalidValue, "the pointer to close was not opened from an interprocess handle");
+    throw RuntimeError(cudaErrorInvalidValue,
+                       "the pointer to close was not opened from an interprocess handle");
   }
   if (--found->second.count > 0) return;
   last = std::move(found->second.import);

@@ -1,5 +1,5 @@
-// Device memory of other processes, mapped here through a 64-byte handle: what cudaIpc* stands on. A peer's arena is mapped
-// once, however many of its allocations are opened.
+// Device memory of other processes, mapped here through a 64-byte handle: what cudaIpc* stands on.
+// A peer's arena is mapped once, however many of its allocations are opened.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -54,7 +54,8 @@ IpcTicket make_ipc_ticket(const void* pointer, int device, IpcKind kind);
 /// Maps the arena a ticket speaks of. Throws RuntimeError.
 std::shared_ptr<Import> import_arena(const IpcTicket& ticket, IpcKind expected);
 
-/// Opens and closes allocations; an address opened n times is closed n times. open() checks the ticket.
+/// Opens and closes allocations; an address opened n times is closed n times. open() checks the
+/// ticket.
 void* open_ipc_memory(const IpcTicket& ticket);
 void close_ipc_memory(void* pointer);
 

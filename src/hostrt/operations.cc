@@ -22,7 +22,8 @@ namespace {
 template <class Function>
 class CallTask final : public Task {
  public:
-  CallTask(Function function, std::chrono::nanoseconds budget) : function_(std::move(function)), budget_(budget) {}
+  CallTask(Function function, std::chrono::nanoseconds budget)
+      : function_(std::move(function)), budget_(budget) {}
   bool poll() noexcept override {
     function_();
     return true;
@@ -38,8 +39,8 @@ class CallTask final : public Task {
   std::chrono::nanoseconds budget_;
 };
 
-/// With a budget the task may also run inline (in a graph launch); host functions never do, since the thread that submits
-/// may hold a lock that the function wants.
+/// With a budget the task may also run inline (in a graph launch); host functions never do, since
+/// the thread that submits may hold a lock that the function wants.
 template <class Function>
 std::unique_ptr<Task> make_call_task(Function function, bool may_inline) {
   return std::make_unique<CallTask<Function>>(std::move(function),
@@ -64,7 +65,8 @@ void call_host(Function function) {
 }
 
 bool is_pageable(const void* pointer) {
-  return !arena_offset(pointer) && !HostMemory::instance().find(pointer) && !imported_device(pointer);
+  return !arena_offset(pointer) && !HostMemory::instance().find(pointer) &&
+         !imported_device(pointer);
 }
 
 }  // namespace
@@ -83,7 +85,8 @@ void perform(const FillShape& shape) noexcept {
   switch (shape.element_bytes) {
     case 1:
       for (std::size_t row = 0; row < shape.height; ++row) {
-        std::memset(shape.to + row * shape.pitch, static_cast<int>(shape.value & 0xff), shape.width);
+        std::memset(shape.to + row * shape.pitch, static_cast<int>(shape.value & 0xff),
+                    shape.width);
       }
       break;
     case 2:
@@ -100,9 +103,11 @@ std::unique_ptr<Task> make_copy_task(const CopyShape& shape) {
 
 std::unique_ptr<Task> make_snapshot_copy_task(const CopyShape& shape) {
   std::vector<std::byte> snapshot(shape.from, shape.from + shape.width);
-  return make_call_task([to = shape.to, snapshot = std::move(snapshot)] {
-    std::memcpy(to, snapshot.data(), snapshot.size());
-  }, true);
+  return make_call_task(
+      [to = shape.to, snapshot = std::move(snapshot)] {
+        std::memcpy(to, snapshot.data(), snapshot.size());
+      },
+      true);
 }
 
 std::unique_ptr<Task> make_fill_task(const FillShape& shape) {
@@ -113,27 +118,32 @@ std::unique_ptr<Task> make_host_function_task(cudaHostFn_t function, void* data)
   return make_call_task([=] { call_host([=] { function(data); }); }, false);
 }
 
-std::unique_ptr<Task> make_callback_task(cudaStream_t stream, cudaStreamCallback_t callback, void* data) {
+std::unique_ptr<Task> make_callback_task(cudaStream_t stream, cudaStreamCallback_t callback,
+                                         void* data) {
   return make_call_task([=] { call_host([=] { callback(stream, cudaSuccess, data); }); }, false);
 }
 
 std::unique_ptr<Task> make_free_task(void* pointer) {
-  return make_call_task([pointer] {
-    try {
-      Arena::instance().release(pointer);
-    } catch (const RuntimeError&) {
-      return;  // freed twice: the first one counted, and a stream has no caller to tell
-    }
-  }, true);
+  return make_call_task(
+      [pointer] {
+        try {
+          Arena::instance().release(pointer);
+        } catch (const RuntimeError&) {
+          return;  // freed twice: the first one counted, and a stream has no caller to tell
+        }
+      },
+      true);
 }
 
-std::unique_ptr<Task> make_empty_task() { return make_call_task([] {}, true); }
+std::unique_ptr<Task> make_empty_task() {
+  return make_call_task([] {}, true);
+}
 
 std::unique_ptr<Task> make_keep_alive_task(std::shared_ptr<const void> object) {
   return make_call_task([object = std::move(object)] {}, true);
 }
 
-// ---- Into a stream ---------------------------------------------------------------------------------------------------
+// ---- Into a stream ------------------------------------------------------------------------------
 
 void enqueue_task(Stream& stream, std::unique_ptr<Task> task, cudaGraphNodeType type) {
   if (is_captured(stream)) {

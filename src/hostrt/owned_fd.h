@@ -1,5 +1,5 @@
-// A file descriptor that closes itself. The runtime is a shared library of its own and links nothing of the house, hence its
-// own few lines.
+// A file descriptor that closes itself. The runtime is a shared library of its own and links
+// nothing of the house, hence its own few lines.
 #pragma once
 
 #include <unistd.h>

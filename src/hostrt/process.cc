@@ -44,12 +44,15 @@ void mark_started() noexcept {
   });
 }
 
-bool forked() noexcept { return g_forked.load(std::memory_order_relaxed); }
+bool forked() noexcept {
+  return g_forked.load(std::memory_order_relaxed);
+}
 
 void check_process() {
   if (forked()) [[unlikely]] {
     throw RuntimeError(cudaErrorInitializationError,
-                       "the host runtime was started before this process was forked; start it in the child only, or "
+                       "the host runtime was started before this process was forked; start it in "
+                       "the child only, or "
                        "exec a new program");
   }
 }

@@ -1,5 +1,6 @@
-// What concerns the process as a whole: whether it is a fork of one in which the runtime had started (then nothing works
-// here any more, as with a GPU), and how the runtime starts its threads.
+// What concerns the process as a whole: whether it is a fork of one in which the runtime had
+// started (then nothing works here any more, as with a GPU), and how the runtime starts its
+// threads.
 #pragma once
 
 #include <functional>
@@ -16,7 +17,8 @@ bool forked() noexcept;
 /// Throws RuntimeError(cudaErrorInitializationError) if forked().
 void check_process();
 
-/// What the fork handlers call around a fork: `before` and `after_parent` in the parent, `after_child` in the child.
+/// What the fork handlers call around a fork: `before` and `after_parent` in the parent,
+/// `after_child` in the child.
 struct ForkHooks {
   void (*before)() noexcept;
   void (*after_parent)() noexcept;
@@ -25,7 +27,8 @@ struct ForkHooks {
 /// The share server's hooks (the one part that holds descriptors a child must drop).
 void set_fork_hooks(ForkHooks hooks) noexcept;
 
-/// Starts a thread with all signals blocked, named `name` (at most 15 characters). Throws std::system_error.
+/// Starts a thread with all signals blocked, named `name` (at most 15 characters). Throws
+/// std::system_error.
 std::thread start_thread(const char* name, std::function<void()> body);
 
 }  // namespace ripieno::hostrt

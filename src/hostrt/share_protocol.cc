@@ -14,12 +14,16 @@ namespace ripieno::hostrt::share {
 
 void prepare_cryptography() {
   static const int outcome = sodium_init();
-  if (outcome < 0) throw RuntimeError(cudaErrorInitializationError, "libsodium finds no source of randomness");
+  if (outcome < 0)
+    throw RuntimeError(cudaErrorInitializationError, "libsodium finds no source of randomness");
 }
 
-void fill_random(std::span<std::byte> bytes) { randombytes_buf(bytes.data(), bytes.size()); }
+void fill_random(std::span<std::byte> bytes) {
+  randombytes_buf(bytes.data(), bytes.size());
+}
 
-Proof prove(const Secret& secret, Role role, std::uint64_t id, const Nonce& client, const Nonce& server) {
+Proof prove(const Secret& secret, Role role, std::uint64_t id, const Nonce& client,
+            const Nonce& server) {
   struct Statement {
     std::uint64_t role;
     std::uint64_t id;
@@ -42,7 +46,8 @@ Address::Address(std::string_view name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::size_t length = std::min(name.size(), sizeof address.sun_path - 1);
-  std::memcpy(address.sun_path + 1, name.data(), length);  // the leading NUL makes the name abstract
+  std::memcpy(address.sun_path + 1, name.data(),
+              length);  // the leading NUL makes the name abstract
   bytes = static_cast<std::uint32_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
   static_assert(sizeof address <= sizeof storage);
   std::memcpy(storage.data(), &address, sizeof address);
@@ -63,7 +68,8 @@ bool send_packet(int socket, std::span<const std::byte> packet, int fd_to_pass) 
     header->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(header), &fd_to_pass, sizeof(int));
   }
-  return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(packet.size());
+  return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+         static_cast<ssize_t>(packet.size());
 }
 
 }  // namespace ripieno::hostrt::share

@@ -21,8 +21,8 @@ namespace {
 constinit ShareServer* g_started_server = nullptr;
 
 [[noreturn]] void fail(const char* what) {
-  throw RuntimeError(cudaErrorOperatingSystem,
-                     std::string("the share server cannot start: ") + what + ": " + std::strerror(errno));
+  throw RuntimeError(cudaErrorOperatingSystem, std::string("the share server cannot start: ") +
+                                                   what + ": " + std::strerror(errno));
 }
 
 }  // namespace
@@ -36,7 +36,8 @@ ShareServer& ShareServer::instance() {
 
 std::string ShareServer::name_of(std::uint64_t token) {
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "ripieno-%016llx", static_cast<unsigned long long>(token));
+  std::snprintf(text.data(), text.size(), "ripieno-%016llx",
+                static_cast<unsigned long long>(token));
   return text.data();
 }
 
@@ -48,7 +49,8 @@ ShareServer::ShareServer() {
   epoll_ = OwnedFd(epoll_create1(EPOLL_CLOEXEC));
   if (!listener_ || !epoll_) fail("socket");
   const share::Address address(name_of(token_));
-  if (bind(listener_.get(), reinterpret_cast<const sockaddr*>(address.storage.data()), address.bytes) != 0) {
+  if (bind(listener_.get(), reinterpret_cast<const sockaddr*>(address.storage.data()),
+           address.bytes) != 0) {
     fail("bind");
   }
   if (listen(listener_.get(), SOMAXCONN) != 0) fail("listen");
@@ -57,7 +59,8 @@ ShareServer::ShareServer() {
   try {
     start_thread("ripieno-share", [this] { serve(); }).detach();
   } catch (const std::system_error& error) {
-    throw RuntimeError(cudaErrorOperatingSystem, std::string("the share server cannot start: ") + error.what());
+    throw RuntimeError(cudaErrorOperatingSystem,
+                       std::string("the share server cannot start: ") + error.what());
   }
   g_started_server = this;
   set_fork_hooks({&before_fork, &after_fork_in_parent, &after_fork_in_child});
@@ -81,7 +84,7 @@ void ShareServer::withdraw(const FdTicket& ticket) noexcept {
   if (found != published_.end() && found->second.secret == ticket.secret) published_.erase(found);
 }
 
-// ---- The thread ------------------------------------------------------------------------------------------------------
+// ---- The thread ---------------------------------------------------------------------------------
 
 void ShareServer::serve() noexcept {
   std::array<epoll_event, 32> events;
@@ -107,12 +110,14 @@ void ShareServer::accept_all() {
     OwnedFd client(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const std::lock_guard guard(mutex_);
     if (!client) {
-      // Out of descriptors: free one that a silent stranger may hold, or the listener would stay readable for ever.
+      // Out of descriptors: free one that a silent stranger may hold, or the listener would stay
+      // readable for ever.
       if (errno == EMFILE || errno == ENFILE) drop_oldest_half_open();
       return;
     }
-    const auto half_open = std::count_if(connections_.begin(), connections_.end(),
-                                         [](const auto& entry) { return entry.second.stage != Stage::kOpen; });
+    const auto half_open =
+        std::count_if(connections_.begin(), connections_.end(),
+                      [](const auto& entry) { return entry.second.stage != Stage::kOpen; });
     if (static_cast<std::size_t>(half_open) >= kMostHalfOpen) drop_oldest_half_open();
     const int fd = client.get();
     epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.fd = fd}};
@@ -155,7 +160,8 @@ int ShareServer::milliseconds_to_next_deadline() {
 /// Takes the next packet of a connection; false if the connection is to be dropped.
 bool ShareServer::advance(Connection& connection) {
   alignas(8) std::array<std::byte, sizeof(share::Hello)> packet;
-  const ssize_t received = recv(connection.socket.get(), packet.data(), packet.size(), MSG_DONTWAIT | MSG_TRUNC);
+  const ssize_t received =
+      recv(connection.socket.get(), packet.data(), packet.size(), MSG_DONTWAIT | MSG_TRUNC);
   if (received < 0) return errno == EAGAIN || errno == EINTR;
   if (connection.stage == Stage::kAwaitHello && received == sizeof(share::Hello)) {
     share::Hello hello;
@@ -176,9 +182,11 @@ bool ShareServer::greet(Connection& connection, const share::Hello& hello) {
   const share::Secret& secret = found->second.secret;
   share::Challenge challenge;
   share::fill_random(challenge.nonce);
-  challenge.proof = share::prove(secret, share::Role::kServer, hello.id, hello.nonce, challenge.nonce);
+  challenge.proof =
+      share::prove(secret, share::Role::kServer, hello.id, hello.nonce, challenge.nonce);
   connection.id = hello.id;
-  connection.expected = share::prove(secret, share::Role::kClient, hello.id, hello.nonce, challenge.nonce);
+  connection.expected =
+      share::prove(secret, share::Role::kClient, hello.id, hello.nonce, challenge.nonce);
   connection.stage = Stage::kAwaitAnswer;
   return share::send_message(connection.socket.get(), challenge);
 }
@@ -191,12 +199,16 @@ bool ShareServer::grant(Connection& connection, const share::Answer& answer) {
   return share::send_message(connection.socket.get(), grant, found->second.fd);
 }
 
-// ---- Forks -----------------------------------------------------------------------------------------------------------
+// ---- Forks --------------------------------------------------------------------------------------
 
-// A child must not keep the server's sockets open, or clients would not see the parent's death. The lock makes the table of
-// connections whole at the moment of the fork.
-void ShareServer::before_fork() noexcept { g_started_server->mutex_.lock(); }
-void ShareServer::after_fork_in_parent() noexcept { g_started_server->mutex_.unlock(); }
+// A child must not keep the server's sockets open, or clients would not see the parent's death. The
+// lock makes the table of connections whole at the moment of the fork.
+void ShareServer::before_fork() noexcept {
+  g_started_server->mutex_.lock();
+}
+void ShareServer::after_fork_in_parent() noexcept {
+  g_started_server->mutex_.unlock();
+}
 void ShareServer::after_fork_in_child() noexcept {
   ShareServer& server = *g_started_server;
   for (auto& [fd, connection] : server.connections_) close(connection.socket.take());
@@ -205,9 +217,11 @@ void ShareServer::after_fork_in_child() noexcept {
   server.mutex_.unlock();
 }
 
-// ---- The C++ face ----------------------------------------------------------------------------------------------------
+// ---- The C++ face -------------------------------------------------------------------------------
 
-FdTicket publish_fd(int fd, std::uint64_t bytes) { return ShareServer::instance().publish(fd, bytes); }
+FdTicket publish_fd(int fd, std::uint64_t bytes) {
+  return ShareServer::instance().publish(fd, bytes);
+}
 
 void withdraw_fd(const FdTicket& ticket) noexcept {
   if (forked()) return;

@@ -1,6 +1,6 @@
-// The share server of this process: one thread that hands published file descriptors to processes that prove they know a
-// descriptor's secret, over an abstract Unix socket that vanishes with the process. A stranger costs a socket for at most
-// two seconds and never holds up anybody else.
+// The share server of this process: one thread that hands published file descriptors to processes
+// that prove they know a descriptor's secret, over an abstract Unix socket that vanishes with the
+// process. A stranger costs a socket for at most two seconds and never holds up anybody else.
 #pragma once
 
 #include <chrono>

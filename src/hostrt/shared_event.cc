@@ -54,9 +54,11 @@ std::shared_ptr<SharedEvent> SharedEvent::create(int device) {
   return event;
 }
 
-std::shared_ptr<SharedEvent> SharedEvent::open(std::shared_ptr<Import> import, std::uint64_t offset) {
+std::shared_ptr<SharedEvent> SharedEvent::open(std::shared_ptr<Import> import,
+                                               std::uint64_t offset) {
   std::shared_ptr<SharedEvent> event(new SharedEvent);
-  event->words_ = std::launder(reinterpret_cast<SharedEventWords*>(import->memory().data() + offset));
+  event->words_ =
+      std::launder(reinterpret_cast<SharedEventWords*>(import->memory().data() + offset));
   event->import_ = std::move(import);
   return event;
 }
@@ -78,7 +80,8 @@ std::unique_ptr<Task> SharedEvent::make_wait_task() {
 
 void SharedEvent::reach(std::uint64_t record) noexcept {
   std::uint64_t before = words_->reached.load(std::memory_order_relaxed);
-  while (before < record && !words_->reached.compare_exchange_weak(before, record, std::memory_order_acq_rel)) {
+  while (before < record &&
+         !words_->reached.compare_exchange_weak(before, record, std::memory_order_acq_rel)) {
   }
   words_->wake.fetch_add(1, std::memory_order_acq_rel);
   futex_wake_all(words_->wake, FutexScope::kHost);

@@ -1,5 +1,5 @@
-// The part of an event that several processes see: two counters in device memory, how often it was recorded and the newest
-// record that was reached. The creator's arena holds them, others map it.
+// The part of an event that several processes see: two counters in device memory, how often it was
+// recorded and the newest record that was reached. The creator's arena holds them, others map it.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,9 @@ class SharedEvent : public std::enable_shared_from_this<SharedEvent> {
   /// Waits for the newest record as of now; null where that has been reached.
   [[nodiscard]] std::unique_ptr<Task> make_wait_task();
 
-  [[nodiscard]] std::uint64_t newest() const noexcept { return words_->recorded.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t newest() const noexcept {
+    return words_->recorded.load(std::memory_order_acquire);
+  }
   [[nodiscard]] bool reached(std::uint64_t record) const noexcept {
     return words_->reached.load(std::memory_order_acquire) >= record;
   }

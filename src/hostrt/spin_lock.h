@@ -1,5 +1,6 @@
-// A one-byte lock for critical sections of some ten instructions: one atomic exchange to take, one store to give back. A
-// waiter that does not get it soon yields its core, because the holder may have been preempted.
+// A one-byte lock for critical sections of some ten instructions: one atomic exchange to take, one
+// store to give back. A waiter that does not get it soon yields its core, because the holder may
+// have been preempted.
 #pragma once
 
 #include <sched.h>

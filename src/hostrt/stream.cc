@@ -1,5 +1,5 @@
-// The queue, the executor role and waiting; see stream.h. All decisions are taken under the stream's spin lock, system calls
-// that follow from them are made after it is free again.
+// The queue, the executor role and waiting; see stream.h. All decisions are taken under the
+// stream's spin lock, system calls that follow from them are made after it is free again.
 #include "hostrt/stream.h"
 
 #include <chrono>
@@ -14,8 +14,8 @@ namespace {
 
 std::atomic<std::uint64_t> g_next_stream_id{1};
 
-/// A thread that waits runs tasks of the stream it waits for, which may wait for another stream in turn. Beyond this depth
-/// it sleeps instead: the worker has the task then.
+/// A thread that waits runs tasks of the stream it waits for, which may wait for another stream in
+/// turn. Beyond this depth it sleeps instead: the worker has the task then.
 constexpr int kMaxStealDepth = 8;
 constinit thread_local int t_steal_depth = 0;
 
@@ -44,7 +44,8 @@ Stream::Added Stream::add(std::unique_ptr<Task>& task, bool may_inline) {
     task->enqueued();
     if (inline_now) return {position, true};
     queue_.back() = std::move(task);
-    // Whoever holds the role looks at the queue before leaving it; otherwise the worker must be told.
+    // Whoever holds the role looks at the queue before leaving it; otherwise the worker must be
+    // told.
     if (!role_taken_) want_worker(afterwards);
   }
   carry_out(afterwards);
@@ -87,7 +88,7 @@ void Stream::give_up(std::unique_ptr<Task> task) {
   carry_out(afterwards);
 }
 
-// ---- Under the lock --------------------------------------------------------------------------------------------------
+// ---- Under the lock -----------------------------------------------------------------------------
 
 void Stream::complete_one(Afterwards& afterwards) noexcept {
   completed_.store(completed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -135,11 +136,11 @@ void Stream::execute_until(Position position, Lock& lock) noexcept {
   }
 }
 
-// ---- After it --------------------------------------------------------------------------------------------------------
+// ---- After it -----------------------------------------------------------------------------------
 
 void Stream::carry_out(const Afterwards& afterwards) noexcept {
-  // The stream may be gone by now where only waiters are to be woken; its memory stays (see HandlePool), so the worst that
-  // can happen is a wake-up that nobody needs.
+  // The stream may be gone by now where only waiters are to be woken; its memory stays (see
+  // HandlePool), so the worst that can happen is a wake-up that nobody needs.
   if (afterwards.wake_waiters) futex_wake_all(progress_word_);
   if (afterwards.wake_worker) futex_wake_all(worker_word_);
   if (afterwards.start_worker) start_worker();
@@ -199,7 +200,7 @@ void Stream::work() noexcept {
   release();
 }
 
-// ---- Waiting ---------------------------------------------------------------------------------------------------------
+// ---- Waiting ------------------------------------------------------------------------------------
 
 void Stream::wait_for(Position position) {
   if (reached(position)) return;
@@ -235,7 +236,7 @@ void Stream::sleep_until(Position position) noexcept {
   --waiters_;
 }
 
-// ---- Life ------------------------------------------------------------------------------------------------------------
+// ---- Life ---------------------------------------------------------------------------------------
 
 void Stream::release() noexcept {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) Pool::destroy(this);

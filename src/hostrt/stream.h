@@ -1,10 +1,11 @@
-// A stream: a queue of tasks in order and the role of executing them, which at most one thread holds at a time: the thread
-// that submits (an inline attempt), a thread that waits for the stream (it steals the role rather than sleep), or the
-// stream's worker, which is started when the first task is left to it.
+// A stream: a queue of tasks in order and the role of executing them, which at most one thread
+// holds at a time: the thread that submits (an inline attempt), a thread that waits for the stream
+// (it steals the role rather than sleep), or the stream's worker, which is started when the first
+// task is left to it.
 //
-// Every task has a position (1, 2, ...). `submitted` is the position of the newest, `completed` that of the last finished
-// one; all waiting is for `completed` to reach a position. Streams are counted references: an event or a waiting task may
-// outlive the handle.
+// Every task has a position (1, 2, ...). `submitted` is the position of the newest, `completed`
+// that of the last finished one; all waiting is for `completed` to reach a position. Streams are
+// counted references: an event or a waiting task may outlive the handle.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -34,7 +35,9 @@ enum class StreamKind : std::uint8_t {
 
 using Position = std::uint64_t;
 
-class Stream {
+/// Aligned to a cache line: other threads poll `completed` while their neighbours' streams are
+/// busy.
+class alignas(64) Stream {
  public:
   static constexpr std::uint64_t kHandleMark = 0x7269'7374'7265'616dULL;
   using Pool = HandlePool<Stream, cudaStream_t>;
@@ -49,7 +52,9 @@ class Stream {
   [[nodiscard]] int priority() const noexcept { return priority_; }
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
 
-  [[nodiscard]] Position submitted() const noexcept { return submitted_.load(std::memory_order_acquire); }
+  [[nodiscard]] Position submitted() const noexcept {
+    return submitted_.load(std::memory_order_acquire);
+  }
   [[nodiscard]] bool reached(Position position) const noexcept {
     return completed_.load(std::memory_order_acquire) >= position;
   }
@@ -60,14 +65,17 @@ class Stream {
   /// What became of a task that was offered to add().
   struct Added {
     Position position;
-    bool role;  ///< The stream was idle: the caller now holds the role and still has the task, to be polled.
+    bool role;  ///< The stream was idle: the caller now holds the role and still has the task, to
+                ///< be polled.
   };
-  /// Appends `task`, calling its enqueued(). With `may_inline`, gives the role to the caller if the stream is idle.
+  /// Appends `task`, calling its enqueued(). With `may_inline`, gives the role to the caller if the
+  /// stream is idle.
   Added add(std::unique_ptr<Task>& task, bool may_inline);
   /// Appends `task` for the worker (or for whoever waits).
   Position push(std::unique_ptr<Task> task) { return add(task, false).position; }
 
-  /// Runs `operation` here and now if the stream is idle; false (nothing done) if not. For operations that need no task.
+  /// Runs `operation` here and now if the stream is idle; false (nothing done) if not. For
+  /// operations that need no task.
   template <class Operation>
   bool run_if_idle(Operation&& operation) {
     if (!begin_immediate()) return false;
@@ -76,10 +84,12 @@ class Stream {
     return true;
   }
 
-  /// For the holder of the role, after its task has finished and is destroyed: gives the role back. Where the next task in
-  /// line has an inline budget and a position up to `last_wanted`, returns it instead and lets the caller keep the role.
+  /// For the holder of the role, after its task has finished and is destroyed: gives the role back.
+  /// Where the next task in line has an inline budget and a position up to `last_wanted`, returns
+  /// it instead and lets the caller keep the role.
   std::unique_ptr<Task> finish(Position last_wanted);
-  /// For the holder of the role: puts an unfinished task back at the head and leaves it to the worker.
+  /// For the holder of the role: puts an unfinished task back at the head and leaves it to the
+  /// worker.
   void give_up(std::unique_ptr<Task> task);
 
   // ---- Waiting ----
@@ -91,7 +101,8 @@ class Stream {
 
   void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept;
-  /// The owner's farewell, in place of release(): pending tasks are still completed, then the worker ends.
+  /// The owner's farewell, in place of release(): pending tasks are still completed, then the
+  /// worker ends.
   void close();
 
   /// Set while the stream is being captured (owned by the capture, see capture.h).
@@ -130,7 +141,8 @@ class Stream {
   bool worker_started_ = false;
   bool worker_asleep_ = false;
   bool closed_ = false;
-  bool owner_pending_ = false;  // closed with tasks pending: the last of them drops the owner's reference
+  bool owner_pending_ =
+      false;  // closed with tasks pending: the last of them drops the owner's reference
   std::uint32_t waiters_ = 0;
   std::atomic<Position> submitted_{0};
   std::atomic<Position> completed_{0};

@@ -28,7 +28,9 @@ void order_default_streams(Stream& stream) {
   if (stream.kind() == StreamKind::kBlocking) {
     Stream& legacy = owner.legacy_stream();
     const Position newest = legacy.submitted();
-    if (legacy.reached(newest) || stream.ordered_after_legacy.load(std::memory_order_relaxed) >= newest) return;
+    if (legacy.reached(newest) ||
+        stream.ordered_after_legacy.load(std::memory_order_relaxed) >= newest)
+      return;
     stream.ordered_after_legacy.store(newest, std::memory_order_relaxed);
     stream.push(std::make_unique<WaitTask>(legacy, newest));
     return;
@@ -112,7 +114,7 @@ void InlineDriver::hand_over() {
   }
 }
 
-// ---- The C++ face ----------------------------------------------------------------------------------------------------
+// ---- The C++ face -------------------------------------------------------------------------------
 
 void submit(std::span<Submission> submissions) {
   check_process();
@@ -134,6 +136,8 @@ void submit(cudaStream_t stream, std::unique_ptr<Task> task) {
   submit(std::span<Submission>(&one, 1));
 }
 
-bool is_capturing(cudaStream_t stream) { return is_captured(resolve_stream(stream)); }
+bool is_capturing(cudaStream_t stream) {
+  return is_captured(resolve_stream(stream));
+}
 
 }  // namespace ripieno::hostrt

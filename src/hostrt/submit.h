@@ -1,5 +1,6 @@
-// Submitting on behalf of the calling thread: default-stream order, then inline attempts. An InlineDriver collects the tasks
-// whose streams were idle and polls them all in turn, since they may need each other to finish.
+// Submitting on behalf of the calling thread: default-stream order, then inline attempts. An
+// InlineDriver collects the tasks whose streams were idle and polls them all in turn, since they
+// may need each other to finish.
 #pragma once
 
 #include <chrono>
@@ -10,9 +11,10 @@
 
 namespace ripieno::hostrt {
 
-/// Makes `stream` wait for what the default-stream rule puts before its next task: the legacy stream for a blocking stream,
-/// all blocking streams for the legacy one. Nothing where they are idle. Throws RuntimeError(cudaErrorStreamCaptureImplicit)
-/// where the legacy stream would have to wait for a capture.
+/// Makes `stream` wait for what the default-stream rule puts before its next task: the legacy
+/// stream for a blocking stream, all blocking streams for the legacy one. Nothing where they are
+/// idle. Throws RuntimeError(cudaErrorStreamCaptureImplicit) where the legacy stream would have to
+/// wait for a capture.
 void order_default_streams(Stream& stream);
 
 /// Appends `task` in default-stream order without an inline attempt.
@@ -20,7 +22,8 @@ Position push_ordered(Stream& stream, std::unique_ptr<Task> task);
 
 class InlineDriver {
  public:
-  InlineDriver() noexcept {}  // leaves the array alone: only the first `count_` entries are ever looked at
+  InlineDriver() noexcept {
+  }  // leaves the array alone: only the first `count_` entries are ever looked at
   InlineDriver(const InlineDriver&) = delete;
   InlineDriver& operator=(const InlineDriver&) = delete;
   /// Leaves to the workers what drive() has not finished.
@@ -28,7 +31,8 @@ class InlineDriver {
 
   /// Appends `task` to `stream`; keeps it for drive() if it has a budget and the stream is idle.
   Position add(Stream& stream, std::unique_ptr<Task> task);
-  /// Polls what add() kept until all is finished or the longest budget has passed without a task finishing.
+  /// Polls what add() kept until all is finished or the longest budget has passed without a task
+  /// finishing.
   void drive();
 
  private:

@@ -1,5 +1,6 @@
-// User objects: something of the program's, with a counted number of references, whose destroy function runs when the last
-// reference is dropped. Graphs and their executable forms hold references.
+// User objects: something of the program's, with a counted number of references, whose destroy
+// function runs when the last reference is dropped. Graphs and their executable forms hold
+// references.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -28,7 +29,9 @@ class UserObject {
     Pool::destroy(this);
     destroy(pointer);
   }
-  [[nodiscard]] unsigned references() const noexcept { return references_.load(std::memory_order_relaxed); }
+  [[nodiscard]] unsigned references() const noexcept {
+    return references_.load(std::memory_order_relaxed);
+  }
 
  private:
   void* const pointer_;

@@ -39,7 +39,9 @@ TEST_F(Captured, NothingRunsMeanwhile) {
   Diary diary;
   begin(stream_);
   EXPECT_TRUE(is_capturing(stream_));
-  submit(stream_, make_task({.act = [&] { diary.write(1); }, .enqueued = [&] { diary.write(0); }, .budget = kInline}));
+  submit(stream_, make_task({.act = [&] { diary.write(1); },
+                             .enqueued = [&] { diary.write(0); },
+                             .budget = kInline}));
   EXPECT_TRUE(diary.entries().empty());
   EXPECT_CUDA(end(stream_));
   EXPECT_FALSE(is_capturing(stream_));
@@ -55,7 +57,8 @@ TEST_F(Captured, TellsItsState) {
   cudaGraph_t graph = nullptr;
   const cudaGraphNode_t* dependencies = nullptr;
   std::size_t count = 0;
-  EXPECT_CUDA(cuda::cudaStreamGetCaptureInfo(stream_, &state, &id, &graph, &dependencies, nullptr, &count));
+  EXPECT_CUDA(
+      cuda::cudaStreamGetCaptureInfo(stream_, &state, &id, &graph, &dependencies, nullptr, &count));
   EXPECT_EQ(state, cudaStreamCaptureStatusActive);
   EXPECT_NE(id, 0U);
   ASSERT_EQ(count, 1U);
@@ -119,9 +122,11 @@ TEST_F(Captured, EndsInTheThreadThatBeganIt) {
 
 TEST_F(Captured, IsNotBegunTwiceNorOnTheLegacyStream) {
   begin(stream_);
-  EXPECT_EQ(cudaErrorIllegalState, cuda::cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+  EXPECT_EQ(cudaErrorIllegalState,
+            cuda::cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
   EXPECT_CUDA(end(stream_));
-  EXPECT_EQ(cudaErrorStreamCaptureUnsupported, cuda::cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal));
+  EXPECT_EQ(cudaErrorStreamCaptureUnsupported,
+            cuda::cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal));
 }
 
 TEST_F(Captured, WaitingForTheStreamMakesItInvalid) {
@@ -221,7 +226,8 @@ TEST_F(Captured, AllocationsAndCallbacksAreNotCaptured) {
   EXPECT_EQ(cudaErrorStreamCaptureInvalidated, end(stream_));
   begin(stream_);
   EXPECT_EQ(cudaErrorStreamCaptureUnsupported,
-            cuda::cudaStreamAddCallback(stream_, [](cudaStream_t, cudaError_t, void*) {}, nullptr, 0));
+            cuda::cudaStreamAddCallback(
+                stream_, [](cudaStream_t, cudaError_t, void*) {}, nullptr, 0));
   EXPECT_EQ(cudaErrorStreamCaptureInvalidated, end(stream_));
 }
 
@@ -249,7 +255,8 @@ TEST_F(Captured, IntoAGraphThatExists) {
   cudaGraphNode_t first = nullptr;
   ASSERT_CUDA(cuda::cudaGraphCreate(&graph, 0));
   ASSERT_CUDA(cuda::cudaGraphAddEmptyNode(&first, graph, nullptr, 0));
-  ASSERT_CUDA(cuda::cudaStreamBeginCaptureToGraph(stream_, graph, &first, nullptr, 1, cudaStreamCaptureModeGlobal));
+  ASSERT_CUDA(cuda::cudaStreamBeginCaptureToGraph(stream_, graph, &first, nullptr, 1,
+                                                  cudaStreamCaptureModeGlobal));
   submit(stream_, make_task({}));
   cudaGraph_t ended = nullptr;
   EXPECT_CUDA(cuda::cudaStreamEndCapture(stream_, &ended));

@@ -1,5 +1,5 @@
-// libcudart.so.13 of the host runtime: every name of CUDA 13's library under its version, calls by the C names, and the
-// answers of what is not there.
+// libcudart.so.13 of the host runtime: every name of CUDA 13's library under its version, calls by
+// the C names, and the answers of what is not there.
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,10 @@
 
 extern "C" {
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_memory, void* stream);
-cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_memory, void* stream);
-cudaError_t cudaMemcpyAsync_ptsz(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_memory,
+                                       void* stream);
+cudaError_t cudaMemcpyAsync_ptsz(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                                 cudaStream_t stream);
 cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t stream);
 cudaError_t cudaStreamGetId_ptsz(cudaStream_t stream, unsigned long long* id);
 cudaError_t cudaMemset_ptds(void* pointer, int value, size_t bytes);
@@ -51,8 +53,9 @@ TEST(Face, IsOneRuntimeWithTheLibrary) {
 TEST(Face, KernelsAreRefusedAloudOnce) {
   testing::internal::CaptureStderr();
   for (int count = 0; count < 3; ++count) {
-    EXPECT_EQ(cudaErrorNotSupported, cudaLaunchKernel(static_cast<const void*>("kernel"), dim3(1), dim3(1), nullptr, 0,
-                                                      static_cast<cudaStream_t>(nullptr)));
+    EXPECT_EQ(cudaErrorNotSupported,
+              cudaLaunchKernel(static_cast<const void*>("kernel"), dim3(1), dim3(1), nullptr, 0,
+                               static_cast<cudaStream_t>(nullptr)));
     EXPECT_EQ(cudaErrorNotSupported, cudaGetLastError());
   }
   const std::string said = testing::internal::GetCapturedStderr();

@@ -61,7 +61,8 @@ TEST(Device, DescribesItself) {
   char tiny[4];
   EXPECT_EQ(cudaErrorInvalidValue, cuda::cudaDeviceGetPCIBusId(tiny, sizeof tiny, 0));
   int value = 0;
-  EXPECT_EQ(cudaErrorInvalidValue, cuda::cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(9999), 0));
+  EXPECT_EQ(cudaErrorInvalidValue,
+            cuda::cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(9999), 0));
   EXPECT_EQ(cudaErrorInvalidDevice, cuda::cudaDeviceGetByPCIBusId(&value, "0000:00:00.0"));
 }
 
@@ -95,7 +96,8 @@ TEST(Error, LastOneStaysUntilTaken) {
 
 TEST(Error, HasANameAndAText) {
   EXPECT_STREQ(cuda::cudaGetErrorName(cudaErrorInvalidValue), "cudaErrorInvalidValue");
-  EXPECT_STREQ(cuda::cudaGetErrorName(cudaErrorStreamCaptureUnjoined), "cudaErrorStreamCaptureUnjoined");
+  EXPECT_STREQ(cuda::cudaGetErrorName(cudaErrorStreamCaptureUnjoined),
+               "cudaErrorStreamCaptureUnjoined");
   EXPECT_STREQ(cuda::cudaGetErrorString(cudaSuccess), "no error");
   EXPECT_STREQ(cuda::cudaGetErrorName(static_cast<cudaError_t>(12345)), "unrecognized error code");
 }

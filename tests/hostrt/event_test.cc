@@ -101,7 +101,8 @@ TEST(Event, MeasuresTime) {
   float milliseconds = -1;
   EXPECT_EQ(cudaErrorInvalidResourceHandle, cuda::cudaEventElapsedTime(&milliseconds, start, end));
   EXPECT_CUDA(cuda::cudaEventRecord(start, stream));
-  submit(stream, make_task({.act = [] { std::this_thread::sleep_for(std::chrono::milliseconds{20}); }}));
+  submit(stream,
+         make_task({.act = [] { std::this_thread::sleep_for(std::chrono::milliseconds{20}); }}));
   EXPECT_CUDA(cuda::cudaEventRecord(end, stream));
   EXPECT_EQ(cudaErrorNotReady, cuda::cudaEventElapsedTime(&milliseconds, start, end));
   EXPECT_CUDA(cuda::cudaEventSynchronize(end));
@@ -109,7 +110,8 @@ TEST(Event, MeasuresTime) {
   EXPECT_GE(milliseconds, 20.0F);
   OwnedEvent timeless(cudaEventDisableTiming);
   EXPECT_CUDA(cuda::cudaEventRecord(timeless, stream));
-  EXPECT_EQ(cudaErrorInvalidResourceHandle, cuda::cudaEventElapsedTime(&milliseconds, start, timeless));
+  EXPECT_EQ(cudaErrorInvalidResourceHandle,
+            cuda::cudaEventElapsedTime(&milliseconds, start, timeless));
 }
 
 TEST(Event, ChecksHandlesAndFlags) {
@@ -140,7 +142,8 @@ TEST(Event, InLegacyStreamCoversBlockingStreams) {
 }
 
 TEST(Event, LongChainsOfWaitsDoNotExhaustTheStack) {
-  // Two streams that wait for each other in turn ten thousand times; whoever waits for the end follows the chain.
+  // Two streams that wait for each other in turn ten thousand times; whoever waits for the end
+  // follows the chain.
   OwnedStream first;
   OwnedStream second;
   OwnedEvent event(cudaEventDisableTiming);

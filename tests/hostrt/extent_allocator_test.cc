@@ -95,8 +95,10 @@ TEST(ExtentAllocator, AgreesWithAModelUnderRandomUse) {
     bool first = true;
     for (const auto& [begin, end] : extents.free_extents()) {
       ASSERT_TRUE(first || begin > before) << "two free extents touch";
-      for (std::uint64_t grain = before / kGrain; grain < begin / kGrain; ++grain) ASSERT_TRUE(taken[grain]);
-      for (std::uint64_t grain = begin / kGrain; grain < end / kGrain; ++grain) ASSERT_FALSE(taken[grain]);
+      for (std::uint64_t grain = before / kGrain; grain < begin / kGrain; ++grain)
+        ASSERT_TRUE(taken[grain]);
+      for (std::uint64_t grain = begin / kGrain; grain < end / kGrain; ++grain)
+        ASSERT_FALSE(taken[grain]);
       before = end;
       first = false;
     }

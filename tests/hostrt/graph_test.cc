@@ -1,5 +1,5 @@
-// Graphs: launches repeat the captured work in order, branches run beside each other, launches of one graph do not overlap,
-// resources live as long as they are needed.
+// Graphs: launches repeat the captured work in order, branches run beside each other, launches of
+// one graph do not overlap, resources live as long as they are needed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,9 @@ namespace {
 /// A captured and instantiated graph.
 class OwnedGraph {
  public:
-  explicit OwnedGraph(cudaGraph_t graph) : graph_(graph) { EXPECT_CUDA(cuda::cudaGraphInstantiate(&exec_, graph_, 0)); }
+  explicit OwnedGraph(cudaGraph_t graph) : graph_(graph) {
+    EXPECT_CUDA(cuda::cudaGraphInstantiate(&exec_, graph_, 0));
+  }
   OwnedGraph(cudaStream_t stream, const std::function<void()>& body) {
     EXPECT_CUDA(cuda::cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     body();
@@ -49,9 +51,10 @@ TEST(Graph, RepeatsWhatWasCaptured) {
   Diary enqueued;
   OwnedGraph graph(stream, [&] {
     for (int entry = 0; entry < 3; ++entry) {
-      submit(stream, make_task({.act = [&diary, entry] { diary.write(entry); },
-                                .enqueued = [&enqueued, entry] { enqueued.write(entry); },
-                                .budget = entry == 1 ? std::chrono::nanoseconds{kInline} : kNotInline}));
+      submit(stream,
+             make_task({.act = [&diary, entry] { diary.write(entry); },
+                        .enqueued = [&enqueued, entry] { enqueued.write(entry); },
+                        .budget = entry == 1 ? std::chrono::nanoseconds{kInline} : kNotInline}));
     }
   });
   EXPECT_TRUE(diary.entries().empty());
@@ -67,7 +70,8 @@ TEST(Graph, LinearInlineLaunchRunsInTheCaller) {
   std::vector<std::thread::id> where;
   OwnedGraph graph(stream, [&] {
     for (int count = 0; count < 4; ++count) {
-      submit(stream, make_task({.act = [&] { where.push_back(std::this_thread::get_id()); }, .budget = kInline}));
+      submit(stream, make_task({.act = [&] { where.push_back(std::this_thread::get_id()); },
+                                .budget = kInline}));
     }
   });
   graph.launch(stream);
@@ -93,7 +97,8 @@ TEST(Graph, LaunchIsOrderedInItsStream) {
 class Branches : public testing::TestWithParam<std::chrono::nanoseconds> {};
 
 TEST_P(Branches, MayNeedEachOther) {
-  // Each of the three branches finishes only once all have started, like ranks captured into one graph.
+  // Each of the three branches finishes only once all have started, like ranks captured into one
+  // graph.
   OwnedStream origin;
   std::vector<std::unique_ptr<OwnedStream>> sides;
   OwnedEvent event(cudaEventDisableTiming);
@@ -101,11 +106,13 @@ TEST_P(Branches, MayNeedEachOther) {
   std::array<std::atomic<int>, 3> arrived{};
   Diary diary;
   const auto meet = [&](std::size_t branch) {
-    return make_task({.ready = [&, branch] {
-                        arrived[branch].store(launch.load());
-                        return std::all_of(arrived.begin(), arrived.end(),
-                                           [&](const auto& one) { return one.load() >= launch.load(); });
-                      },
+    return make_task({.ready =
+                          [&, branch] {
+                            arrived[branch].store(launch.load());
+                            return std::all_of(
+                                arrived.begin(), arrived.end(),
+                                [&](const auto& one) { return one.load() >= launch.load(); });
+                          },
                       .budget = GetParam()});
   };
   OwnedGraph graph(origin, [&] {
@@ -161,7 +168,8 @@ TEST(Graph, EdgesHoldInRandomGraphs) {
                                           },
                                           &entry};
       cudaGraphNode_t node = nullptr;
-      ASSERT_CUDA(cuda::cudaGraphAddHostNode(&node, graph, dependencies.data(), dependencies.size(), &parameters));
+      ASSERT_CUDA(cuda::cudaGraphAddHostNode(&node, graph, dependencies.data(), dependencies.size(),
+                                             &parameters));
       nodes.push_back(node);
     }
     OwnedGraph owned(graph);
@@ -173,9 +181,11 @@ TEST(Graph, EdgesHoldInRandomGraphs) {
     for (int launch = 0; launch < 3; ++launch) {
       std::vector<int> place(kNodes, -1);
       for (int index = 0; index < kNodes; ++index) {
-        place[static_cast<std::size_t>(written[static_cast<std::size_t>(launch * kNodes + index)])] = index;
+        place[static_cast<std::size_t>(
+            written[static_cast<std::size_t>(launch * kNodes + index)])] = index;
       }
-      EXPECT_EQ(std::count(place.begin(), place.end(), -1), 0) << "launches overlap, or a node ran twice";
+      EXPECT_EQ(std::count(place.begin(), place.end(), -1), 0)
+          << "launches overlap, or a node ran twice";
       for (const auto& [from, to] : edges) {
         EXPECT_LT(place[static_cast<std::size_t>(from)], place[static_cast<std::size_t>(to)]);
       }
@@ -190,13 +200,14 @@ TEST(Graph, LaunchesOnTwoStreamsAreSerialised) {
   std::atomic<bool> overlap{false};
   OwnedGraph graph(first, [&] {
     submit(first, make_task({.act = [&] {
-      if (inside.fetch_add(1) != 0) overlap.store(true);
-      std::this_thread::sleep_for(std::chrono::microseconds{200});
-      inside.fetch_sub(1);
-    }}));
+             if (inside.fetch_add(1) != 0) overlap.store(true);
+             std::this_thread::sleep_for(std::chrono::microseconds{200});
+             inside.fetch_sub(1);
+           }}));
   });
   std::vector<std::thread> threads;
-  for (cudaStream_t stream : {static_cast<cudaStream_t>(first), static_cast<cudaStream_t>(second)}) {
+  for (cudaStream_t stream :
+       {static_cast<cudaStream_t>(first), static_cast<cudaStream_t>(second)}) {
     threads.emplace_back([&, stream] {
       for (int count = 0; count < 30; ++count) graph.launch(stream);
     });
@@ -245,7 +256,8 @@ TEST(Graph, IsBuiltByHand) {
   parameters.elementSize = 4;
   parameters.width = 8;
   parameters.height = 1;
-  ASSERT_CUDA(cuda::cudaGraphAddMemcpyNode1D(&copy, graph, nullptr, 0, numbers + 8, numbers, 32, cudaMemcpyDefault));
+  ASSERT_CUDA(cuda::cudaGraphAddMemcpyNode1D(&copy, graph, nullptr, 0, numbers + 8, numbers, 32,
+                                             cudaMemcpyDefault));
   ASSERT_CUDA(cuda::cudaGraphAddMemsetNode(&fill, graph, nullptr, 0, &parameters));
   // The copy was added first but comes after the fill.
   ASSERT_CUDA(cuda::cudaGraphAddDependencies(graph, &fill, &copy, nullptr, 1));
@@ -319,7 +331,8 @@ TEST(Graph, IsUpdatedToOneOfTheSameShape) {
   const auto capture = [&](int first, int count) {
     cudaGraph_t graph = nullptr;
     EXPECT_CUDA(cuda::cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    for (int entry = first; entry < first + count; ++entry) submit(stream, write_task(diary, entry));
+    for (int entry = first; entry < first + count; ++entry)
+      submit(stream, write_task(diary, entry));
     EXPECT_CUDA(cuda::cudaStreamEndCapture(stream, &graph));
     return graph;
   };
@@ -327,7 +340,8 @@ TEST(Graph, IsUpdatedToOneOfTheSameShape) {
   cudaGraph_t same = capture(10, 2);
   cudaGraph_t longer = capture(20, 3);
   cudaGraphExecUpdateResultInfo info{};
-  EXPECT_EQ(cudaErrorGraphExecUpdateFailure, cuda::cudaGraphExecUpdate(graph.exec(), longer, &info));
+  EXPECT_EQ(cudaErrorGraphExecUpdateFailure,
+            cuda::cudaGraphExecUpdate(graph.exec(), longer, &info));
   EXPECT_EQ(info.result, cudaGraphExecUpdateErrorTopologyChanged);
   EXPECT_CUDA(cuda::cudaGraphExecUpdate(graph.exec(), same, &info));
   graph.launch(stream);
@@ -344,7 +358,8 @@ TEST(Graph, ExternalEventsAreNodes) {
   OwnedEvent end;
   OwnedGraph graph(stream, [&] {
     EXPECT_CUDA(cuda::cudaEventRecordWithFlags(start, stream, cudaEventRecordExternal));
-    submit(stream, make_task({.act = [] { std::this_thread::sleep_for(std::chrono::milliseconds{2}); }}));
+    submit(stream,
+           make_task({.act = [] { std::this_thread::sleep_for(std::chrono::milliseconds{2}); }}));
     EXPECT_CUDA(cuda::cudaEventRecordWithFlags(end, stream, cudaEventRecordExternal));
   });
   graph.launch(stream);
@@ -383,14 +398,15 @@ TEST(Graph, IsDrawn) {
   std::remove(path.c_str());
 }
 
-// ---- User objects ----------------------------------------------------------------------------------------------------
+// ---- User objects -------------------------------------------------------------------------------
 
 class UserObjects : public testing::Test {
  protected:
   static void destroy(void* data) { static_cast<std::atomic<int>*>(data)->fetch_add(1); }
   cudaUserObject_t create(unsigned references) {
     cudaUserObject_t object = nullptr;
-    EXPECT_CUDA(cuda::cudaUserObjectCreate(&object, &destroyed_, &destroy, references, cudaUserObjectNoDestructorSync));
+    EXPECT_CUDA(cuda::cudaUserObjectCreate(&object, &destroyed_, &destroy, references,
+                                           cudaUserObjectNoDestructorSync));
     return object;
   }
   std::atomic<int> destroyed_{0};
@@ -416,7 +432,8 @@ TEST_F(UserObjects, LiveAsLongAsGraphsThatHoldThem) {
   submit(stream, gate_task(gate));
   cudaUserObject_t object = create(1);
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  ASSERT_CUDA(cuda::cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, nullptr, nullptr, nullptr));
+  ASSERT_CUDA(
+      cuda::cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, nullptr, nullptr, nullptr));
   ASSERT_CUDA(cuda::cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove));
   EXPECT_EQ(cudaErrorInvalidValue, cuda::cudaGraphReleaseUserObject(graph, object, 2));
   ASSERT_CUDA(cuda::cudaStreamEndCapture(stream, &graph));

@@ -1,4 +1,5 @@
-// Device, host and managed memory: allocation, errors, giving pages back, copies and fills, what a pointer is.
+// Device, host and managed memory: allocation, errors, giving pages back, copies and fills, what a
+// pointer is.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -102,7 +103,8 @@ TEST(Memory, FreedPagesGoBackToTheSystem) {
 }
 
 TEST(Memory, PagesSharedBySmallBlocksGoBackWithTheLast) {
-  // Sixteen blocks of 256 bytes fill a page; the survivors' bytes must outlive the freeing of others.
+  // Sixteen blocks of 256 bytes fill a page; the survivors' bytes must outlive the freeing of
+  // others.
   std::vector<unsigned char*> blocks;
   for (unsigned char mark = 0; mark < 64; ++mark) {
     auto* block = static_cast<unsigned char*>(allocate(0, 256));
@@ -111,7 +113,8 @@ TEST(Memory, PagesSharedBySmallBlocksGoBackWithTheLast) {
   }
   for (std::size_t index = 0; index < blocks.size(); index += 2) release(blocks[index]);
   for (std::size_t index = 1; index < blocks.size(); index += 2) {
-    EXPECT_TRUE(std::all_of(blocks[index], blocks[index] + 256, [&](unsigned char byte) { return byte == index + 1; }));
+    EXPECT_TRUE(std::all_of(blocks[index], blocks[index] + 256,
+                            [&](unsigned char byte) { return byte == index + 1; }));
     release(blocks[index]);
   }
 }
@@ -124,9 +127,9 @@ TEST(Memory, FreeWaitsForTheDevice) {
   ASSERT_CUDA(cuda::cudaMalloc(&pointer, 4096));
   submit(stream, gate_task(gate));
   submit(stream, make_task({.act = [&] {
-                              *static_cast<char*>(pointer) = 1;
-                              used.store(true);
-                            }}));
+           *static_cast<char*>(pointer) = 1;
+           used.store(true);
+         }}));
   std::thread opener([&] { gate.open(); });
   EXPECT_CUDA(cuda::cudaFree(pointer));
   EXPECT_TRUE(used.load());
@@ -177,7 +180,7 @@ TEST(Memory, ManyThreadsAllocateAndFree) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// ---- Pointers --------------------------------------------------------------------------------------------------------
+// ---- Pointers -----------------------------------------------------------------------------------
 
 TEST(Pointer, TellsItsKind) {
   ASSERT_CUDA(cuda::cudaSetDevice(2));
@@ -229,7 +232,7 @@ TEST(HostMemory, IsRegisteredOnce) {
   EXPECT_CUDA(cuda::cudaHostUnregister(plain.data() + 4096));
 }
 
-// ---- Copies and fills ------------------------------------------------------------------------------------------------
+// ---- Copies and fills ---------------------------------------------------------------------------
 
 class CopySize : public testing::TestWithParam<std::size_t> {};
 
@@ -240,9 +243,12 @@ TEST_P(CopySize, GoesThereAndBack) {
   DeviceMemory first(bytes);
   DeviceMemory second(bytes);
   OwnedStream stream;
-  EXPECT_CUDA(cuda::cudaMemcpyAsync(first.bytes(), source.data(), bytes, cudaMemcpyHostToDevice, stream));
-  EXPECT_CUDA(cuda::cudaMemcpyAsync(second.bytes(), first.bytes(), bytes, cudaMemcpyDeviceToDevice, stream));
-  EXPECT_CUDA(cuda::cudaMemcpyAsync(result.data(), second.bytes(), bytes, cudaMemcpyDeviceToHost, stream));
+  EXPECT_CUDA(
+      cuda::cudaMemcpyAsync(first.bytes(), source.data(), bytes, cudaMemcpyHostToDevice, stream));
+  EXPECT_CUDA(cuda::cudaMemcpyAsync(second.bytes(), first.bytes(), bytes, cudaMemcpyDeviceToDevice,
+                                    stream));
+  EXPECT_CUDA(
+      cuda::cudaMemcpyAsync(result.data(), second.bytes(), bytes, cudaMemcpyDeviceToHost, stream));
   stream.synchronize();
   EXPECT_EQ(result, source);
   std::fill(result.begin(), result.end(), 0);
@@ -250,7 +256,8 @@ TEST_P(CopySize, GoesThereAndBack) {
   EXPECT_EQ(result, source);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, CopySize, testing::Values(1, 1000, 64 * 1024, 64 * 1024 + 1, 3'000'000));
+INSTANTIATE_TEST_SUITE_P(Sizes, CopySize,
+                         testing::Values(1, 1000, 64 * 1024, 64 * 1024 + 1, 3'000'000));
 
 TEST(Copy, SourceInOrdinaryMemoryMayBeReusedOnReturn) {
   // Even while the stream is busy: the copy has taken what it needs.
@@ -259,7 +266,8 @@ TEST(Copy, SourceInOrdinaryMemoryMayBeReusedOnReturn) {
   DeviceMemory memory(1000);
   std::vector<unsigned char> source(1000, 5);
   submit(stream, gate_task(gate));
-  EXPECT_CUDA(cuda::cudaMemcpyAsync(memory.bytes(), source.data(), 1000, cudaMemcpyHostToDevice, stream));
+  EXPECT_CUDA(
+      cuda::cudaMemcpyAsync(memory.bytes(), source.data(), 1000, cudaMemcpyHostToDevice, stream));
   std::fill(source.begin(), source.end(), 9);
   gate.open();
   stream.synchronize();
@@ -274,7 +282,8 @@ TEST(Copy, ToOrdinaryMemoryIsCompleteOnReturn) {
   ASSERT_CUDA(cuda::cudaMemset(memory.bytes(), 3, 500'000));
   submit(stream, gate_task(gate));
   std::thread opener([&] { gate.open(); });
-  EXPECT_CUDA(cuda::cudaMemcpyAsync(result.data(), memory.bytes(), 500'000, cudaMemcpyDeviceToHost, stream));
+  EXPECT_CUDA(cuda::cudaMemcpyAsync(result.data(), memory.bytes(), 500'000, cudaMemcpyDeviceToHost,
+                                    stream));
   EXPECT_EQ(result[499'999], 3);
   opener.join();
 }
@@ -287,7 +296,8 @@ TEST(Copy, ChecksItsArguments) {
   EXPECT_CUDA(cuda::cudaMemcpy(nullptr, nullptr, 0, cudaMemcpyDefault));
   EXPECT_EQ(cudaErrorInvalidPitchValue,
             cuda::cudaMemcpy2D(memory.bytes(), 4, memory.bytes(), 8, 8, 2, cudaMemcpyDefault));
-  EXPECT_EQ(cudaErrorInvalidDevice, cuda::cudaMemcpyPeer(memory.bytes(), 999, memory.bytes(), 0, 4));
+  EXPECT_EQ(cudaErrorInvalidDevice,
+            cuda::cudaMemcpyPeer(memory.bytes(), 999, memory.bytes(), 0, 4));
   EXPECT_EQ(cudaErrorInvalidValue, cuda::cudaMemset(nullptr, 0, 4));
 }
 
@@ -300,7 +310,8 @@ TEST(Copy, MovesRowsAndLayers) {
   ASSERT_GE(pitch, kWidth);
   std::vector<unsigned char> source(kWidth * kHeight);
   std::iota(source.begin(), source.end(), static_cast<unsigned char>(1));
-  EXPECT_CUDA(cuda::cudaMemcpy2D(memory, pitch, source.data(), kWidth, kWidth, kHeight, cudaMemcpyHostToDevice));
+  EXPECT_CUDA(cuda::cudaMemcpy2D(memory, pitch, source.data(), kWidth, kWidth, kHeight,
+                                 cudaMemcpyHostToDevice));
   const auto* bytes = static_cast<const unsigned char*>(memory);
   for (std::size_t row = 0; row < kHeight; ++row) {
     for (std::size_t column = 0; column < kWidth; ++column) {
@@ -323,7 +334,7 @@ TEST(Copy, MovesRowsAndLayers) {
   EXPECT_CUDA(cuda::cudaFree(memory));
 }
 
-// ---- Pools -----------------------------------------------------------------------------------------------------------
+// ---- Pools --------------------------------------------------------------------------------------
 
 TEST(Pool, HasAttributesAndADefaultPerDevice) {
   cudaMemPool_t first = nullptr;

@@ -1,5 +1,5 @@
-// The other process of the share and interprocess tests. It plays the role named on its command line and talks over stdin and
-// stdout in plain structures.
+// The other process of the share and interprocess tests. It plays the role named on its command
+// line and talks over stdin and stdout in plain structures.
 #include <unistd.h>
 
 #include <array>
@@ -33,7 +33,8 @@ Value receive() {
   return value;
 }
 
-/// Allocates, writes a word, hands out the arena's ticket and the word's offset; then tells what the word became.
+/// Allocates, writes a word, hands out the arena's ticket and the word's offset; then tells what
+/// the word became.
 void serve_arena() {
   auto* word = static_cast<volatile std::uint64_t*>(ripieno::hostrt::allocate(0, 4096));
   *word = 0x1234;
@@ -53,16 +54,24 @@ void export_handles() {
   check(cuda::cudaSetDevice(3) == cudaSuccess);
   check(cuda::cudaMalloc(&memory, 1 << 20) == cudaSuccess);
   check(cuda::cudaMemset(memory, 0x11, 1 << 20) == cudaSuccess);
-  check(cuda::cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming) == cudaSuccess);
+  check(cuda::cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming) ==
+        cudaSuccess);
   // A pointer into the middle makes a handle of the whole allocation.
-  check(cuda::cudaIpcGetMemHandle(&memory_handle, static_cast<char*>(memory) + 5000) == cudaSuccess);
+  check(cuda::cudaIpcGetMemHandle(&memory_handle, static_cast<char*>(memory) + 5000) ==
+        cudaSuccess);
   check(cuda::cudaIpcGetEventHandle(&event_handle, event) == cudaSuccess);
   send(memory_handle);
   send(event_handle);
   cudaStream_t stream = nullptr;
   check(cuda::cudaStreamCreate(&stream) == cudaSuccess);
   static bool go = false;
-  check(cuda::cudaLaunchHostFunc(stream, [](void*) { receive<char>(); go = true; }, nullptr) == cudaSuccess);
+  check(cuda::cudaLaunchHostFunc(
+            stream,
+            [](void*) {
+              receive<char>();
+              go = true;
+            },
+            nullptr) == cudaSuccess);
   check(cuda::cudaMemsetAsync(memory, 0x22, 1 << 20, stream) == cudaSuccess);
   check(cuda::cudaEventRecord(event, stream) == cudaSuccess);
   send('r');
@@ -80,8 +89,9 @@ void leave_work_behind() {
   ripieno::hostrt::arena_ticket();
   for (cudaStream_t& stream : streams) {
     check(cuda::cudaStreamCreate(&stream) == cudaSuccess);
-    check(cuda::cudaLaunchHostFunc(stream, [](void*) { std::this_thread::sleep_for(std::chrono::seconds{5}); },
-                                   nullptr) == cudaSuccess);
+    check(cuda::cudaLaunchHostFunc(
+              stream, [](void*) { std::this_thread::sleep_for(std::chrono::seconds{5}); },
+              nullptr) == cudaSuccess);
   }
   send('w');
 }

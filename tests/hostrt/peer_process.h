@@ -1,5 +1,5 @@
-// A second real process: the program hostrt_peer, started with a role and talked to over a pair of pipes. It is killed and
-// reaped with this object.
+// A second real process: the program hostrt_peer, started with a role and talked to over a pair of
+// pipes. It is killed and reaped with this object.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Descriptors, memory and events between real processes, and what strangers at the share server's door can do: nothing.
+// Descriptors, memory and events between real processes, and what strangers at the share server's
+// door can do: nothing.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -144,7 +145,8 @@ TEST(Share, AnImpostorIsNotTrusted) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strcpy(address.sun_path + 1, ticket.socket_name.data());
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + std::strlen(ticket.socket_name.data()));
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
+                                           std::strlen(ticket.socket_name.data()));
   const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
   ASSERT_EQ(listen(listener, 4), 0);
@@ -153,7 +155,8 @@ TEST(Share, AnImpostorIsNotTrusted) {
     std::array<char, 64> packet{};
     EXPECT_EQ(recv(client, packet.data(), packet.size(), 0), 48);
     EXPECT_EQ(send(client, packet.data(), 64, MSG_NOSIGNAL), 64);
-    EXPECT_EQ(recv(client, packet.data(), packet.size(), 0), 0) << "the client answers nothing to it";
+    EXPECT_EQ(recv(client, packet.data(), packet.size(), 0), 0)
+        << "the client answers nothing to it";
     close(client);
   });
   EXPECT_EQ(code_of_fetch(ticket), cudaErrorInvalidResourceHandle);
@@ -178,7 +181,8 @@ TEST(Share, ArenaOfAnotherProcessIsReadAndWritten) {
   const auto offset = peer.receive<std::uint64_t>();
   const FetchedFd fetched = fetch_fd(ticket, kLimit);
   EXPECT_EQ(fetched.owner_pid, peer.pid());
-  void* mapped = mmap(nullptr, ticket.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fetched.fd, 0);
+  void* mapped = mmap(nullptr, ticket.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                      fetched.fd, 0);
   ASSERT_NE(mapped, MAP_FAILED);
   auto* word = reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(mapped) + offset);
   EXPECT_EQ(*word, 0x1234U);
@@ -193,7 +197,7 @@ TEST(Share, ArenaOfAnotherProcessIsReadAndWritten) {
   close_both(fetched);
 }
 
-// ---- Interprocess handles --------------------------------------------------------------------------------------------
+// ---- Interprocess handles -----------------------------------------------------------------------
 
 TEST(Interprocess, MemoryAndEventsOfAnotherProcess) {
   PeerProcess peer("handles");
@@ -275,7 +279,7 @@ TEST(Interprocess, HandlesAreChecked) {
   EXPECT_CUDA(cuda::cudaFree(memory));
 }
 
-// ---- The end of a process, and forks ---------------------------------------------------------------------------------
+// ---- The end of a process, and forks ------------------------------------------------------------
 
 TEST(Process, EndsQuietlyWithWorkPending) {
   PeerProcess peer("leave");

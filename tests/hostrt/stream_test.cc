@@ -1,4 +1,5 @@
-// Streams: order, inline attempts, stealing by waiters, default streams, destruction with work pending.
+// Streams: order, inline attempts, stealing by waiters, default streams, destruction with work
+// pending.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -20,7 +21,8 @@ TEST(Stream, RunsTasksInOrderWhateverTheirBudget) {
   OwnedStream stream;
   Diary diary;
   for (int entry = 0; entry < 300; ++entry) {
-    submit(stream, write_task(diary, entry, entry % 3 == 0 ? kNotInline : std::chrono::nanoseconds{kInline}));
+    submit(stream, write_task(diary, entry,
+                              entry % 3 == 0 ? kNotInline : std::chrono::nanoseconds{kInline}));
   }
   stream.synchronize();
   EXPECT_EQ(diary.entries(), counting(300));
@@ -29,7 +31,8 @@ TEST(Stream, RunsTasksInOrderWhateverTheirBudget) {
 TEST(Stream, RunsInlineTaskOfIdleStreamInTheSubmittingThread) {
   OwnedStream stream;
   std::thread::id where;
-  submit(stream, make_task({.act = [&] { where = std::this_thread::get_id(); }, .budget = kInline}));
+  submit(stream,
+         make_task({.act = [&] { where = std::this_thread::get_id(); }, .budget = kInline}));
   EXPECT_EQ(where, std::this_thread::get_id());
   EXPECT_CUDA(cuda::cudaStreamQuery(stream));
 }
@@ -39,9 +42,9 @@ TEST(Stream, LeavesTaskWithoutBudgetToAnotherThread) {
   Gate done;
   std::thread::id where;
   submit(stream, make_task({.act = [&] {
-                              where = std::this_thread::get_id();
-                              done.open();
-                            }}));
+           where = std::this_thread::get_id();
+           done.open();
+         }}));
   EXPECT_TRUE(eventually([&] { return done.is_open(); }));
   EXPECT_NE(where, std::this_thread::get_id());
   stream.synchronize();
@@ -84,9 +87,10 @@ TEST(Stream, OneSubmitDrivesTasksThatNeedEachOther) {
       }
       return arrived.load() == kRanks;
     };
-    group.push_back({*streams[rank], make_task({.ready = ready,
-                                                .act = [&, rank] { where[rank] = std::this_thread::get_id(); },
-                                                .budget = std::chrono::seconds{5}})});
+    group.push_back(
+        {*streams[rank], make_task({.ready = ready,
+                                    .act = [&, rank] { where[rank] = std::this_thread::get_id(); },
+                                    .budget = std::chrono::seconds{5}})});
   }
   submit(group);
   for (const auto& id : where) EXPECT_EQ(id, std::this_thread::get_id());
@@ -96,7 +100,8 @@ TEST(Stream, OneSubmitMayNameAStreamTwice) {
   OwnedStream stream;
   Diary diary;
   std::vector<Submission> group;
-  for (int entry = 0; entry < 5; ++entry) group.push_back({stream, write_task(diary, entry, kInline)});
+  for (int entry = 0; entry < 5; ++entry)
+    group.push_back({stream, write_task(diary, entry, kInline)});
   submit(group);
   EXPECT_EQ(diary.entries(), counting(5));
   EXPECT_CUDA(cuda::cudaStreamQuery(stream));
@@ -133,7 +138,8 @@ TEST(Stream, EnqueuedOrderIsExecutionOrderWithSeveralSubmitters) {
         const int entry = thread * kEach + count;
         submit(stream, make_task({.act = [&executed, entry] { executed.write(entry); },
                                   .enqueued = [&enqueued, entry] { enqueued.write(entry); },
-                                  .budget = count % 2 == 0 ? std::chrono::nanoseconds{kInline} : kNotInline}));
+                                  .budget = count % 2 == 0 ? std::chrono::nanoseconds{kInline}
+                                                           : kNotInline}));
         if (count % 50 == 0) stream.synchronize();
       }
     });
@@ -217,7 +223,7 @@ TEST(HostFunction, RunsInOrderOnAnotherThreadAndMayNotCallTheRuntime) {
   EXPECT_EQ(seen.answer, cudaErrorNotPermitted);
 }
 
-// ---- Default streams -------------------------------------------------------------------------------------------------
+// ---- Default streams ----------------------------------------------------------------------------
 
 TEST(DefaultStream, LegacyWaitsForBlockingStreamsAndTheyForIt) {
   OwnedStream first(cudaStreamDefault);
@@ -282,7 +288,24 @@ TEST(DefaultStream, IsOnePerDevice) {
   EXPECT_CUDA(cuda::cudaStreamQuery(nullptr));
 }
 
-// ---- Stress ----------------------------------------------------------------------------------------------------------
+TEST(DefaultStream, HasAnExplicitHandleOnEachDevice) {
+  const cudaStream_t second = explicit_stream(nullptr, 1);
+  EXPECT_EQ(stream_device(second), 1);
+  EXPECT_EQ(stream_device(nullptr), 0);
+  EXPECT_EQ(explicit_stream(second, 0), second) << "it is an ordinary handle";
+  Gate gate;
+  submit(second, gate_task(gate));
+  EXPECT_CUDA(cuda::cudaStreamQuery(nullptr));
+  ASSERT_CUDA(cuda::cudaSetDevice(1));
+  EXPECT_EQ(cudaErrorNotReady, cuda::cudaStreamQuery(nullptr));
+  gate.open();
+  EXPECT_CUDA(cuda::cudaStreamSynchronize(nullptr));
+  ASSERT_CUDA(cuda::cudaSetDevice(0));
+  EXPECT_NE(explicit_stream(cudaStreamPerThread, 0), explicit_stream(cudaStreamPerThread, 1));
+  EXPECT_EQ(cudaErrorInvalidResourceHandle, cuda::cudaStreamDestroy(second));
+}
+
+// ---- Stress -------------------------------------------------------------------------------------
 
 TEST(StreamStress, ManyThreadsManyStreamsWithCrossWaits) {
   constexpr int kThreads = 4;
@@ -298,8 +321,13 @@ TEST(StreamStress, ManyThreadsManyStreamsWithCrossWaits) {
       int value = 0;
       for (int round = 0; round < kRounds; ++round) {
         // `value` is touched by both streams in turn: a missing wait is a data race.
-        submit(first, make_task({.act = [&] { value += 1; executed.fetch_add(1); },
-                                 .budget = round % 2 == 0 ? std::chrono::nanoseconds{kInline} : kNotInline}));
+        submit(first, make_task({.act =
+                                     [&] {
+                                       value += 1;
+                                       executed.fetch_add(1);
+                                     },
+                                 .budget = round % 2 == 0 ? std::chrono::nanoseconds{kInline}
+                                                          : kNotInline}));
         EXPECT_CUDA(cuda::cudaEventRecord(event, first));
         EXPECT_CUDA(cuda::cudaStreamWaitEvent(second, event, 0));
         submit(second, make_task({.act = [&] { value *= 2; }, .budget = kInline}));
@@ -339,7 +367,8 @@ TEST(StreamStress, SeveralWaitersOfOneStream) {
   OwnedStream stream;
   std::atomic<int> executed{0};
   for (int round = 0; round < 50; ++round) {
-    for (int count = 0; count < 4; ++count) submit(stream, make_task({.act = [&] { executed.fetch_add(1); }}));
+    for (int count = 0; count < 4; ++count)
+      submit(stream, make_task({.act = [&] { executed.fetch_add(1); }}));
     std::vector<std::thread> waiters;
     for (int waiter = 0; waiter < 3; ++waiter) {
       waiters.emplace_back([&, round] {

@@ -1,4 +1,5 @@
-// What the tests of the host runtime share: tasks with a gate or a diary, and owners for streams and events.
+// What the tests of the host runtime share: tasks with a gate or a diary, and owners for streams
+// and events.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -82,20 +83,28 @@ class TestTask final : public Task {
   void run() noexcept override {
     while (!poll()) std::this_thread::sleep_for(std::chrono::microseconds{20});
   }
-  [[nodiscard]] std::chrono::nanoseconds inline_budget() const noexcept override { return script_.budget; }
-  [[nodiscard]] std::unique_ptr<Task> clone() const override { return std::make_unique<TestTask>(script_); }
+  [[nodiscard]] std::chrono::nanoseconds inline_budget() const noexcept override {
+    return script_.budget;
+  }
+  [[nodiscard]] std::unique_ptr<Task> clone() const override {
+    return std::make_unique<TestTask>(script_);
+  }
 
  private:
   Script script_;
 };
 
-inline std::unique_ptr<Task> make_task(TestTask::Script script) { return std::make_unique<TestTask>(std::move(script)); }
+inline std::unique_ptr<Task> make_task(TestTask::Script script) {
+  return std::make_unique<TestTask>(std::move(script));
+}
 
-inline std::unique_ptr<Task> write_task(Diary& diary, int entry, std::chrono::nanoseconds budget = kNotInline) {
+inline std::unique_ptr<Task> write_task(Diary& diary, int entry,
+                                        std::chrono::nanoseconds budget = kNotInline) {
   return make_task({.act = [&diary, entry] { diary.write(entry); }, .budget = budget});
 }
 
-inline std::unique_ptr<Task> gate_task(const Gate& gate, std::chrono::nanoseconds budget = kNotInline) {
+inline std::unique_ptr<Task> gate_task(const Gate& gate,
+                                       std::chrono::nanoseconds budget = kNotInline) {
   return make_task({.ready = [&gate] { return gate.is_open(); }, .budget = budget});
 }
 
@@ -116,7 +125,9 @@ class OwnedStream {
 
 class OwnedEvent {
  public:
-  explicit OwnedEvent(unsigned flags = cudaEventDefault) { EXPECT_CUDA(cuda::cudaEventCreateWithFlags(&handle_, flags)); }
+  explicit OwnedEvent(unsigned flags = cudaEventDefault) {
+    EXPECT_CUDA(cuda::cudaEventCreateWithFlags(&handle_, flags));
+  }
   OwnedEvent(const OwnedEvent&) = delete;
   OwnedEvent& operator=(const OwnedEvent&) = delete;
   ~OwnedEvent() { EXPECT_CUDA(cuda::cudaEventDestroy(handle_)); }

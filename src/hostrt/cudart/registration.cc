@@ -1,5 +1,6 @@
-// What code compiled by nvcc calls behind the scenes: it registers its kernels when it is loaded and fetches the launch
-// configuration when one is called. So such a program loads and runs; only a launch fails, and says why.
+// What code compiled by nvcc calls behind the scenes: it registers its kernels when it is loaded
+// and fetches the launch configuration when one is called. So such a program loads and runs; only a
+// launch fails, and says why.
 #include <cstddef>
 
 #include "hostrt/cuda_functions.h"
@@ -8,7 +9,8 @@ namespace {
 
 namespace cuda = ripieno::hostrt::cuda;
 
-/// The configuration between the angle brackets of a launch, pushed by the call and popped by the kernel's host stub.
+/// The configuration between the angle brackets of a launch, pushed by the call and popped by the
+/// kernel's host stub.
 struct CallConfiguration {
   dim3 grid;
   dim3 block;
@@ -29,29 +31,40 @@ struct cudaChannelFormatDesc {
 
 #define RIPIENO_EXPORT extern "C" __attribute__((visibility("default")))
 
-RIPIENO_EXPORT void** __cudaRegisterFatBinary(void* /*image*/) { return &g_module_token; }
+RIPIENO_EXPORT void** __cudaRegisterFatBinary(void* /*image*/) {
+  return &g_module_token;
+}
 RIPIENO_EXPORT void __cudaRegisterFatBinaryEnd(void** /*module*/) {}
 RIPIENO_EXPORT void __cudaUnregisterFatBinary(void** /*module*/) {}
-RIPIENO_EXPORT char __cudaInitModule(void** /*module*/) { return 1; }
-RIPIENO_EXPORT void __cudaRegisterFunction(void** /*module*/, const char* /*host*/, char* /*device*/,
-                                           const char* /*name*/, int /*threads*/, uint3* /*thread*/, uint3* /*block*/,
-                                           dim3* /*block_size*/, dim3* /*grid_size*/, int* /*warp_size*/) {}
-RIPIENO_EXPORT void __cudaRegisterVar(void** /*module*/, char* /*host*/, char* /*device*/, const char* /*name*/,
-                                      int /*external*/, std::size_t /*size*/, int /*constant*/, int /*global*/) {}
+RIPIENO_EXPORT char __cudaInitModule(void** /*module*/) {
+  return 1;
+}
+RIPIENO_EXPORT void __cudaRegisterFunction(void** /*module*/, const char* /*host*/,
+                                           char* /*device*/, const char* /*name*/, int /*threads*/,
+                                           uint3* /*thread*/, uint3* /*block*/,
+                                           dim3* /*block_size*/, dim3* /*grid_size*/,
+                                           int* /*warp_size*/) {}
+RIPIENO_EXPORT void __cudaRegisterVar(void** /*module*/, char* /*host*/, char* /*device*/,
+                                      const char* /*name*/, int /*external*/, std::size_t /*size*/,
+                                      int /*constant*/, int /*global*/) {}
 RIPIENO_EXPORT void __cudaRegisterManagedVar(void** /*module*/, void** /*host*/, char* /*device*/,
-                                             const char* /*name*/, int /*external*/, std::size_t /*size*/,
-                                             int /*constant*/, int /*global*/) {}
+                                             const char* /*name*/, int /*external*/,
+                                             std::size_t /*size*/, int /*constant*/,
+                                             int /*global*/) {}
 RIPIENO_EXPORT void __cudaRegisterHostVar(void** /*module*/, const char* /*name*/, char* /*host*/,
                                           std::size_t /*size*/) {}
-RIPIENO_EXPORT char __cudaRegisterUnifiedTable(void** /*module*/, void* /*table*/) { return 1; }
+RIPIENO_EXPORT char __cudaRegisterUnifiedTable(void** /*module*/, void* /*table*/) {
+  return 1;
+}
 
-RIPIENO_EXPORT unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared_memory, void* stream) {
+RIPIENO_EXPORT unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block,
+                                                    std::size_t shared_memory, void* stream) {
   t_configuration = {grid, block, shared_memory, stream};
   return 0;
 }
 
-RIPIENO_EXPORT cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared_memory,
-                                                      void* stream) {
+RIPIENO_EXPORT cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block,
+                                                      std::size_t* shared_memory, void* stream) {
   *grid = t_configuration.grid;
   *block = t_configuration.block;
   *shared_memory = t_configuration.shared_memory;
@@ -65,13 +78,15 @@ RIPIENO_EXPORT cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* hos
   return cudaSuccess;
 }
 
-RIPIENO_EXPORT cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-                                              std::size_t shared_memory, cudaStream_t stream) {
+RIPIENO_EXPORT cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block,
+                                              void** arguments, std::size_t shared_memory,
+                                              cudaStream_t stream) {
   return cuda::cudaLaunchKernel(kernel, grid, block, arguments, shared_memory, stream);
 }
 
-RIPIENO_EXPORT cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-                                                   std::size_t shared_memory, cudaStream_t stream) {
+RIPIENO_EXPORT cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block,
+                                                   void** arguments, std::size_t shared_memory,
+                                                   cudaStream_t stream) {
   return cuda::cudaLaunchKernel(kernel, grid, block, arguments, shared_memory, stream);
 }
 
