@@ -1,5 +1,6 @@
 // The other process of the share and interprocess tests. It plays the role named on its command
 // line and talks over stdin and stdout in plain structures.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -81,6 +82,26 @@ void export_handles() {
   receive<char>();
 }
 
+/// Tells how many devices there are here.
+void count_devices() {
+  int count = -1;
+  const cudaError_t code = cuda::cudaGetDeviceCount(&count);
+  send(count);
+  send(code);
+}
+
+/// Allocates with little address space to be had; tells the arena's size, and whether too much is
+/// refused.
+void allocate_in_little_space() {
+  const rlimit limit{4ULL << 30, 4ULL << 30};
+  check(setrlimit(RLIMIT_AS, &limit) == 0);
+  void* memory = nullptr;
+  check(cuda::cudaMalloc(&memory, 1 << 20) == cudaSuccess);
+  std::memset(memory, 1, 1 << 20);
+  send(static_cast<std::uint64_t>(ripieno::hostrt::arena().size()));
+  send(cuda::cudaMalloc(&memory, ripieno::hostrt::arena().size()));
+}
+
 /// Works, then ends without tidying up: nothing may crash on the way out.
 void leave_work_behind() {
   static std::array<cudaStream_t, 3> streams{};
@@ -102,6 +123,8 @@ int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
   if (role == "arena") serve_arena();
   if (role == "handles") export_handles();
+  if (role == "devices") count_devices();
+  if (role == "little") allocate_in_little_space();
   if (role == "leave") leave_work_behind();
   return 0;
 }

@@ -290,6 +290,33 @@ TEST(Process, EndsQuietlyWithWorkPending) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+TEST(Process, EnvironmentSaysHowManyDevices) {
+  struct Case {
+    const char* text;
+    int devices;
+    cudaError_t code;
+  };
+  for (const Case& one : {Case{"3", 3, cudaSuccess}, Case{"0", 0, cudaErrorNoDevice},
+                          Case{"many", 8, cudaSuccess}, Case{"9999", 256, cudaSuccess}}) {
+    setenv("RIPIENO_HOST_DEVICES", one.text, 1);
+    PeerProcess peer("devices");
+    unsetenv("RIPIENO_HOST_DEVICES");
+    EXPECT_EQ(peer.receive<int>(), one.devices) << one.text;
+    EXPECT_EQ(peer.receive<cudaError_t>(), one.code) << one.text;
+  }
+}
+
+TEST(Process, LittleAddressSpaceMakesASmallArena) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's shadow needs the address space";
+#endif
+  PeerProcess peer("little");
+  const auto size = peer.receive<std::uint64_t>();
+  EXPECT_GE(size, 64ULL << 20);
+  EXPECT_LT(size, 4ULL << 30);
+  EXPECT_EQ(peer.receive<cudaError_t>(), cudaErrorMemoryAllocation);
+}
+
 TEST(Process, ForkedChildIsToldThatNothingWorks) {
   PublishedFile file;
   const FetchedFd fetched = fetch_fd(file.ticket(), kLimit);
