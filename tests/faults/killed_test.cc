@@ -21,8 +21,6 @@ void run_with_victim(Victim victim_does, Survivor survivors_do) {
     run_ranks(in_processes(3),
               [victim_does, survivors_do, abort](Party& party) {
                 warm_up();
-                const ncclUniqueId ready = party.id(1);
-                static_cast<void>(ready);
                 const ProcessState before = ProcessState::now();
                 party.init();
                 expect_working(party);

@@ -42,6 +42,15 @@ inline void warm_up() {
   { const Buffer buffer = buffer_of(std::vector<int>(1000), stream); }
   check(cudaStreamDestroy(stream));
   check(ncclCommDestroy(comm));
+  // Threads that were told to end need a moment.
+  ProcessState last = ProcessState::now();
+  wait_until(
+      [&last] {
+        std::this_thread::sleep_for(std::chrono::milliseconds{50});
+        const ProcessState state = ProcessState::now();
+        return std::exchange(last, state) == state;
+      },
+      "the process to come to rest");
 }
 
 /// The communicator says ncclRemoteError, soon; the next call says it again; the sentence names
