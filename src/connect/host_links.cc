@@ -82,6 +82,29 @@ class MappedPages {
   std::map<std::string, std::weak_ptr<ControlPage>> pages_;
 };
 
+/// Runs `fetch`, which gets something from the process of `rank`. That this process is gone or
+/// hangs up is told as ncclRemoteError with the rank's number.
+template <typename Fetch>
+auto fetch_from(int rank, const PeerInfo& peer, Fetch fetch) {
+  const auto blame = [&](const char* sentence) {
+    return Error(ncclRemoteError, "rank {} (process {}) ended while the communicator was made: {}",
+                 rank, peer.process_id, sentence);
+  };
+  try {
+    return fetch();
+  } catch (const hostrt::RuntimeError& error) {
+    if (error.code() == cudaErrorOperatingSystem) {
+      throw Error(ncclSystemError, "{}", error.what());
+    }
+    throw blame(error.what());
+  } catch (const Error& error) {
+    if (error.result() == ncclRemoteError) {
+      throw blame(error.what());
+    }
+    throw;
+  }
+}
+
 PeerInfo describe_self(int device) {
   PeerInfo info{};
   info.host_hash = host_hash();
@@ -100,10 +123,11 @@ void check_same_host(const std::vector<PeerInfo>& peers) {
     return peer.host_hash != peers.front().host_hash;
   });
   if (other != peers.end()) {
-    throw Error(ncclInvalidUsage,
-                "rank 0 runs on host {} and rank {} on host {}: this version has no network transport "
-                "yet, so all ranks must run on one host (NCCL_HOSTID, if set, must be equal)",
-                peers.front().host_name.data(), other - peers.begin(), other->host_name.data());
+    throw Error(
+        ncclInvalidUsage,
+        "rank 0 runs on host {} and rank {} on host {}: this version has no network transport "
+        "yet, so all ranks must run on one host (NCCL_HOSTID, if set, must be equal)",
+        peers.front().host_name.data(), other - peers.begin(), other->host_name.data());
   }
 }
 
@@ -117,8 +141,9 @@ void map_processes(HostLinks& links, std::vector<HostPeer>& team_peers, int self
         info.process_token == links.peers[static_cast<std::size_t>(self)].process_token;
     const auto [entry, is_new] = index_of.try_emplace(info.process_token, links.processes.size());
     if (is_new) {
-      std::shared_ptr<device::PeerMemory> memory =
-          device::backend().import_memory(info.memory, timeout);
+      std::shared_ptr<device::PeerMemory> memory = fetch_from(static_cast<int>(rank), info, [&] {
+        return device::backend().import_memory(info.memory, timeout);
+      });
       links.processes.push_back({.process_id = same_process ? getpid() : memory->process_id(),
                                  .link = memory->link(),
                                  .memory = memory,
@@ -155,7 +180,9 @@ HostLinks connect_host(bootstrap::Bootstrap& bootstrap, int device,
   links.peers = bootstrap.gather_records(self);
   check_same_host(links.peers);
   if (!page) {
-    page = MappedPages::instance().open(links.peers.front().control_page, ranks, timeout);
+    page = fetch_from(0, links.peers.front(), [&] {
+      return MappedPages::instance().open(links.peers.front().control_page, ranks, timeout);
+    });
   }
   std::vector<HostPeer> team_peers;
   map_processes(links, team_peers, rank, timeout);

@@ -91,6 +91,7 @@ class Backend {
   /// the path of every operation.
   [[nodiscard]] virtual std::optional<std::uint64_t> share_offset(const void* pointer) const noexcept = 0;
   [[nodiscard]] virtual MemoryTicket memory_ticket() = 0;
+  /// Throws Error (ncclRemoteError) when the process behind the ticket is gone, silent or refuses.
   [[nodiscard]] virtual std::shared_ptr<PeerMemory> import_memory(
       const MemoryTicket& ticket, std::chrono::milliseconds timeout) = 0;
 

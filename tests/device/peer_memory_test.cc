@@ -183,7 +183,7 @@ TEST(PeerMemory, AGoneProcessIsAnErrorNotAWait) {
       static_cast<void>(backend().import_memory(ticket, kPatience));
       ADD_FAILURE();
     } catch (const Error& error) {
-      EXPECT_EQ(error.result(), ncclUnhandledCudaError);
+      EXPECT_EQ(error.result(), ncclRemoteError);
       EXPECT_TRUE(std::string(error.what()).starts_with("importing the memory of a peer process: "))
           << error.what();
     }

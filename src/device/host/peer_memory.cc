@@ -62,10 +62,20 @@ std::span<std::byte> map_whole(int fd, std::uint64_t bytes, int owner) {
   return {static_cast<std::byte*>(address), bytes};
 }
 
+/// A peer that is gone, silent or refuses is not a failure of the runtime here.
+hostrt::FetchedFd fetch(const hostrt::FdTicket& ticket, std::chrono::milliseconds timeout) {
+  constexpr const char* kWhat = "importing the memory of a peer process";
+  try {
+    return hostrt::fetch_fd(ticket, timeout);
+  } catch (const hostrt::RuntimeError& failure) {
+    const bool is_local = failure.code() == cudaErrorOperatingSystem;
+    throw Error(is_local ? ncclSystemError : ncclRemoteError, "{}: {}", kWhat, failure.what());
+  }
+}
+
 std::shared_ptr<PeerMemory> map_peer(const hostrt::FdTicket& ticket,
                                      std::chrono::milliseconds timeout) {
-  const hostrt::FetchedFd fetched = guarded("importing the memory of a peer process",
-                                            [&] { return hostrt::fetch_fd(ticket, timeout); });
+  const hostrt::FetchedFd fetched = fetch(ticket, timeout);
   const UniqueFd file(fetched.fd);
   UniqueFd link(fetched.link);
   const std::span<std::byte> bytes = map_whole(file.get(), ticket.bytes, fetched.owner_pid);
