@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -107,7 +108,7 @@ std::string joined_text(const Subject& subject) {
     const std::vector<graph::TreeLinks>& tree = joined.trees[static_cast<std::size_t>(channel)];
     const auto root = std::find_if(tree.begin(), tree.end(),
                                    [](const graph::TreeLinks& links) { return links.up < 0; });
-    text += fmt::format("  tree {:02}: root {}\n", channel, root - tree.begin());
+    text += fmt::format("  tree {:02}: root {}\n", channel, std::distance(tree.begin(), root));
   }
   return text;
 }

@@ -1,5 +1,7 @@
 #include "topo/subject.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 

@@ -106,7 +106,7 @@ int lint_command(int count, char** arguments) {
   CLI::App app("Lists what is wrong with a topology file, by line.", "ripieno topo lint");
   std::string file;
   app.add_option("FILE", file, "Topology file")->required();
-  if (!parse_command_line(app, count, arguments)) return kExitOk;
+  if (!parse_command_line(app, "FILE", count, arguments)) return kExitOk;
   return lint(file);
 }
 
@@ -120,7 +120,7 @@ int topo_command(int count, char** arguments) {
   app.footer(kFooter);
   Options options;
   add_options(app, options);
-  if (!parse_command_line(app, count, arguments)) return kExitOk;
+  if (!parse_command_line(app, "[OPTIONS]", count, arguments)) return kExitOk;
   Subject subject;
   load_subject(options.subject, subject);
   if (options.graphs || options.json || !options.graphs_to.empty()) {
