@@ -61,6 +61,7 @@ TEST(Stream, SubmitReturnsThoughTheTaskWaits) {
 }
 
 TEST(Stream, NotReadyIsNoError) {
+  static_cast<void>(cuda::cudaGetLastError());
   OwnedStream stream;
   Gate gate;
   submit(stream, gate_task(gate));
