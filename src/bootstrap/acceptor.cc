@@ -85,9 +85,12 @@ void Acceptor::accept_callers() {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      // Out of descriptors: the oldest stranger gives its own back, the caller waits in the
-      // backlog.
-      if ((errno == EMFILE || errno == ENFILE) && !callers_.empty()) {
+      const bool no_descriptors = errno == EMFILE || errno == ENFILE;
+      if (no_descriptors && callers_.empty()) {
+        throw Error::system("Could not accept a connection", errno);
+      }
+      // The oldest stranger gives its descriptor back.
+      if (no_descriptors) {
         callers_.pop_front();
         ++strangers_;
         continue;

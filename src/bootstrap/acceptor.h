@@ -41,7 +41,8 @@ class Acceptor {
   void watch(std::vector<pollfd>& watched) const;
   /// When advance() is due even if no descriptor stirs.
   [[nodiscard]] Deadline due() const noexcept;
-  /// Moves every handshake on; those who have proved themselves come back.
+  /// Moves every handshake on; those who have proved themselves come back. Throws Error
+  /// (ncclSystemError) when the process has no descriptor left.
   std::vector<Guest> advance();
 
   /// Connections dropped because they did not prove anything in time or said something else.

@@ -266,6 +266,20 @@ class Joining {
   Key base_;
 };
 
+/// Under NCCL_COMM_ID all ids are the same one; others are good for one group each.
+void drop_repeated(std::vector<UniqueId>& ids) {
+  for (std::size_t at = ids.size() - 1; at > 0; --at) {
+    const auto end = ids.begin() + static_cast<std::ptrdiff_t>(at);
+    if (std::ranges::find(ids.begin(), end, ids[at].secret, &UniqueId::secret) == end) continue;
+    if (ids[at].kind != UniqueId::Kind::kFixed) {
+      throw Error(ncclInvalidArgument,
+                  "Unique id number {} was passed twice; make one with ncclGetUniqueId for each",
+                  at);
+    }
+    ids.erase(end);
+  }
+}
+
 void check(std::span<const ncclUniqueId> ids, Membership membership) {
   if (membership.ranks < 1 || membership.rank < 0 || membership.rank >= membership.ranks) {
     throw Error(ncclInvalidArgument, "Rank {} of {} ranks: ranks are 0 to {}", membership.rank,
@@ -297,6 +311,7 @@ std::unique_ptr<Bootstrap> join(std::span<const ncclUniqueId> ids, Membership me
                                 const Cancellation& cancellation) {
   check(ids, membership);
   std::vector<UniqueId> decoded = decode_all(ids);
+  drop_repeated(decoded);
   // The other groups' rendezvous may rightly be over by now; one's own needs this rank.
   const Tree tree(membership.ranks, static_cast<int>(decoded.size()));
   const UniqueId& own = decoded[static_cast<std::size_t>(tree.group_of(membership.rank))];

@@ -157,7 +157,9 @@ void Member::collect_from_children(Exchange& exchange, Deadline deadline) {
   for (Neighbour& child : children_) {
     const Frame frame = std::move(child.frames.front());
     child.frames.pop_front();
-    take(exchange, frame, child.rank, tree_.subtree(child.rank));
+    std::vector<bool> below(exchange.present.size(), false);
+    for (const int rank : tree_.subtree(child.rank)) below[static_cast<std::size_t>(rank)] = true;
+    take(exchange, frame, child.rank, below);
   }
 }
 
@@ -178,10 +180,8 @@ void Member::ask_parent(Exchange& exchange, Deadline deadline) {
   }
   const Frame frame = std::move(parent_->frames.front());
   parent_->frames.pop_front();
-  std::vector<int> everyone(static_cast<std::size_t>(ranks()));
-  for (int rank = 0; rank < ranks(); ++rank) everyone[static_cast<std::size_t>(rank)] = rank;
   exchange.present.assign(exchange.present.size(), false);
-  take(exchange, frame, parent_->rank, everyone);
+  take(exchange, frame, parent_->rank, std::vector<bool>(exchange.present.size(), true));
 }
 
 void Member::pass_down(const Exchange& exchange, Deadline deadline) {
@@ -202,8 +202,9 @@ void Member::pass_down(const Exchange& exchange, Deadline deadline) {
   }
 }
 
+/// Enters the contributions of a frame, which must be those of the `expected` ranks.
 void Member::take(Exchange& exchange, const Frame& frame, int from,
-                  const std::vector<int>& allowed) {
+                  const std::vector<bool>& expected) {
   const auto gathered = decode_gather(frame.payload);
   if (!gathered) {
     fail(ncclInternalError, fmt::format("Rank {} sent an exchange that cannot be read", from));
@@ -211,24 +212,22 @@ void Member::take(Exchange& exchange, const Frame& frame, int from,
   if (gathered->sequence != exchange.sequence || gathered->size != exchange.size) {
     fail(ncclInvalidUsage,
          fmt::format(
-             "Ranks are out of step: rank {} is in exchange {} with {} bytes a rank, rank {} in "
-             "exchange {} with {}",
+             "Ranks are out of step: rank {} is in exchange {} with {} bytes a rank, rank {} "
+             "in exchange {} with {}",
              from, gathered->sequence, gathered->size, rank_, exchange.sequence, exchange.size));
   }
-  const bool all_there =
-      gathered->contributions.size() == allowed.size() &&
-      std::ranges::all_of(gathered->contributions, [&](const Gather::Contribution& contribution) {
-        const auto rank = static_cast<int>(contribution.rank);
-        if (std::ranges::find(allowed, rank) == allowed.end()) return false;
-        auto present = exchange.present[contribution.rank];
-        if (present) return false;
-        present = true;
-        std::ranges::copy(contribution.bytes,
-                          exchange.bytes.begin() +
-                              static_cast<std::ptrdiff_t>(contribution.rank * exchange.size));
-        return true;
-      });
-  if (!all_there) {
+  const auto enter = [&](const Gather::Contribution& contribution) {
+    if (contribution.rank >= expected.size() || !expected[contribution.rank]) return false;
+    if (exchange.present[contribution.rank]) return false;
+    exchange.present[contribution.rank] = true;
+    std::ranges::copy(
+        contribution.bytes,
+        exchange.bytes.begin() + static_cast<std::ptrdiff_t>(contribution.rank * exchange.size));
+    return true;
+  };
+  const auto count = static_cast<std::size_t>(std::ranges::count(expected, true));
+  if (gathered->contributions.size() != count ||
+      !std::ranges::all_of(gathered->contributions, enter)) {
     fail(ncclInternalError, fmt::format("Rank {} sent contributions of the wrong ranks", from));
   }
 }
@@ -375,14 +374,18 @@ void Member::greet(Guest guest) {
   }
 }
 
+/// The next frame; bytes that cannot be believed end the communicator.
+std::optional<Frame> Member::next_of(Channel& channel, int source) {
+  try {
+    return channel.next();
+  } catch (const Error& error) {
+    fail_from(source, {.result = error.result(), .sentence = error.what()});
+  }
+}
+
 void Member::hear(Neighbour& neighbour) {
   while (neighbour.channel) {
-    std::optional<Frame> frame;
-    try {
-      frame = neighbour.channel->next();
-    } catch (const Error& error) {
-      fail_from(neighbour.rank, {.result = error.result(), .sentence = error.what()});
-    }
+    std::optional<Frame> frame = next_of(*neighbour.channel, neighbour.rank);
     if (!frame) {
       if (neighbour.channel->ended()) {
         neighbour.channel.reset();
@@ -407,7 +410,7 @@ void Member::hear(Neighbour& neighbour) {
 }
 
 void Member::hear_rendezvous(Channel& channel) {
-  const std::optional<Frame> frame = channel.next();
+  const std::optional<Frame> frame = next_of(channel, -1);
   if (frame && frame->type == FrameType::kFailure) {
     fail_from(-1, decode_failure(frame->payload).value_or(Failure{}));
   }
@@ -420,12 +423,7 @@ void Member::hear_rendezvous(Channel& channel) {
 Member::Directly Member::hear_direct(int peer, Channel& channel) {
   auto departed = departed_[static_cast<std::size_t>(peer)];
   while (true) {
-    std::optional<Frame> frame;
-    try {
-      frame = channel.next();
-    } catch (const Error& error) {
-      fail_from(peer, {.result = error.result(), .sentence = error.what()});
-    }
+    const std::optional<Frame> frame = next_of(channel, peer);
     if (!frame) {
       if (!channel.ended()) return Directly::kOpen;
       const Directly end = departed ? Directly::kLeft : Directly::kDied;

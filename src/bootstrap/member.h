@@ -87,7 +87,8 @@ class Member final : public Bootstrap {
   void collect_from_children(Exchange& exchange, Deadline deadline);
   void ask_parent(Exchange& exchange, Deadline deadline);
   void pass_down(const Exchange& exchange, Deadline deadline);
-  void take(Exchange& exchange, const Frame& frame, int from, const std::vector<int>& allowed);
+  void take(Exchange& exchange, const Frame& frame, int from, const std::vector<bool>& expected);
+  std::optional<Frame> next_of(Channel& channel, int source);
   [[nodiscard]] std::vector<std::byte> encoded(const Exchange& exchange) const;
   void introduce(Deadline deadline);
 

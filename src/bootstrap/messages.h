@@ -17,7 +17,7 @@
 namespace ripieno::bootstrap {
 
 /// The version that ranks of a communicator must share.
-inline constexpr std::string_view kLibraryVersion = "0.1.0";
+inline constexpr std::string_view kLibraryVersion = RIPIENO_VERSION;
 
 /// A rank at the rendezvous. The version stands first and never moves: it is what tells why the
 /// rest cannot be read.

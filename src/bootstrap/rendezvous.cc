@@ -41,6 +41,7 @@ struct Visitor {
   Deadline limit;  ///< Of its patience, or until it must have introduced itself.
   std::optional<JoinRequest> request{};
   Deadline::Clock::time_point arrived = Deadline::Clock::now();
+  bool stirs = true;  ///< Its connection has something to say.
 };
 
 /// "5, 9-11"; long lists are cut.
@@ -132,10 +133,7 @@ class Rendezvous {
     while (!finished_) {
       wait();
       if (dismissal_->cancelled()) return;
-      for (Guest& guest : acceptor_.advance()) {
-        visitors_.push_back(
-            {.channel = std::move(guest.channel), .limit = Deadline::after(kIntroductionTime)});
-      }
+      admit();
       listen_to_visitors();
       check_limits();
     }
@@ -179,12 +177,33 @@ class Rendezvous {
     if (::poll(watched.data(), watched.size(), until.poll_timeout()) < 0 && errno != EINTR) {
       throw Error::system("A rendezvous could not wait", errno);
     }
+    const std::size_t first = watched.size() - visitors_.size();
+    for (std::size_t at = 0; at < visitors_.size(); ++at) {
+      visitors_[at].stirs = watched[first + at].revents != 0;
+    }
+  }
+
+  void admit() {
+    try {
+      for (Guest& guest : acceptor_.advance()) {
+        visitors_.push_back(
+            {.channel = std::move(guest.channel), .limit = Deadline::after(kIntroductionTime)});
+      }
+    } catch (const Error& error) {
+      fail(
+          {.result = error.result(),
+           .sentence = fmt::format("{}; raise the limit of open files (ulimit -n) where the unique "
+                                   "id is made, or share the ranks out with "
+                                   "ncclCommInitRankScalable",
+                                   error.what())},
+          Departed::kYes);
+    }
   }
 
   void listen_to_visitors() {
     for (std::size_t at = 0; at < visitors_.size() && !finished_;) {
       // Hearing one may end the rendezvous for all and empty the list.
-      if (hear(visitors_[at])) {
+      if (!visitors_[at].stirs || hear(visitors_[at])) {
         ++at;
       } else if (at < visitors_.size()) {
         visitors_.erase(visitors_.begin() + static_cast<std::ptrdiff_t>(at));

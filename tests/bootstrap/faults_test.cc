@@ -160,6 +160,16 @@ TEST(Contradiction, ExchangesOfDifferentSizesAreTold) {
   }
 }
 
+TEST(Contradiction, TheSameIdTwiceInAList) {
+  const ncclUniqueId id = create_unique_id();
+  const std::vector<ncclUniqueId> ids(2, id);
+  Cancellation never;
+  EXPECT_TRUE(
+      says(outcome_of([&] { (void)join(ids, {.rank = 0, .ranks = 2}, milliseconds(1000), never); }),
+           ncclInvalidArgument, "passed twice"));
+  dismiss_rendezvous(decode(id)->secret);
+}
+
 // ---- Deaths and departures ----------------------------------------------------------------------
 
 TEST(Death, OfAnyRankAtAnyMomentIsToldToAllOthers) {
@@ -177,9 +187,9 @@ TEST(Death, OfAnyRankAtAnyMomentIsToldToAllOthers) {
     for (int rank = 0; rank < kRanks; ++rank) {
       const Outcome outcome = processes.outcome(rank);
       if (rank == victim) continue;
-      // Rank 0 holds the rendezvous: killed early, it leaves the others an id that leads nowhere.
-      const bool is_early = victim == 0 && outcome.result == ncclInvalidUsage;
-      EXPECT_TRUE(outcome.result == ncclRemoteError || is_early)
+      // Who comes after the death finds the rendezvous closed.
+      const bool is_late = says(outcome, ncclInvalidUsage, "is over");
+      EXPECT_TRUE(outcome.result == ncclRemoteError || is_late)
           << "round " << round << " victim " << victim << " rank " << rank << ": "
           << outcome.sentence;
     }

@@ -52,6 +52,19 @@ TEST(FixedId, ServesOneCommunicatorAfterTheOther) {
   expect_success(processes, 3);
 }
 
+TEST(FixedId, RepeatedInAListIsOneId) {
+  const std::string address = fmt::format("127.0.0.1:{}", free_port("127.0.0.1"));
+  Processes processes(
+      4,
+      [](int rank, const ncclUniqueId& id) {
+        const std::vector<ncclUniqueId> ids(3, id);
+        Cancellation never;
+        join(ids, {.rank = rank, .ranks = 4}, milliseconds(20'000), never)->barrier();
+      },
+      {{"NCCL_COMM_ID", address}});
+  expect_success(processes, 4);
+}
+
 TEST(FixedId, AddressOfAnotherHostIsRefusedAtRankZero) {
   Processes processes(
       1, [](int, const ncclUniqueId& id) { (void)join_one(id, 0, 2, milliseconds(2000)); },
