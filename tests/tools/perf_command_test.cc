@@ -92,7 +92,7 @@ TEST_P(PerfOfCollective, IsRightAsAGraph) {
 INSTANTIATE_TEST_SUITE_P(Collectives, PerfOfCollective,
                          testing::Values("all_reduce", "all_gather", "reduce_scatter", "broadcast",
                                          "reduce", "alltoall", "gather", "scatter", "sendrecv"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& collective) { return std::string(collective.param); });
 
 TEST(PerfCommand, IsRightForEveryTypeAndOperator) {
   const Outcome outcome = run_command({"perf", "all_reduce", "--procs", "3", "-b", "5000", "-e",
