@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "graph/max_flow.h"
@@ -22,7 +25,7 @@ class FlowNetwork {
         gpus_(model.paths().system().gpus()),
         nodes_(model.paths().system().node_count()),
         inside_(nodes_ + 3),
-        whole_(nodes_ + 3) {
+        whole_(nodes_ + 3 + 2 * model.nets()) {
     for (int from = 0; from < model.gpus(); ++from) {
       for (int to = 0; to < model.gpus(); ++to) {
         if (from != to) take(model.hop(from, to), farthest_intra, hops_);
@@ -35,10 +38,7 @@ class FlowNetwork {
     for (const int resource : hops_) arc(inside_, resource);
     network_.insert(hops_.begin(), hops_.end());
     for (const int resource : network_) arc(whole_, resource);
-    for (const topo::NodeId net : model.paths().system().nets()) {
-      whole_.add_arc(source(), net, kWide);
-      whole_.add_arc(net, sink(), kWide);
-    }
+    add_wires();
   }
 
   double between(int from, int to) { return inside_.run(node(from), node(to)); }
@@ -75,8 +75,37 @@ class FlowNetwork {
     if (!route.usable() || route.type > farthest) return;
     for (const Use& use : route.uses) into.insert(use.resource);
   }
+  /// Everything beyond the cards: interfaces on the same wire get no more than it carries.
+  void add_wires() {
+    const topo::System& system = model_.paths().system();
+    std::map<int, int> node_of_wire;
+    const auto wire = [&](int resource) {
+      const auto fresh = collect() + 1 + static_cast<int>(node_of_wire.size());
+      const auto [entry, first] = node_of_wire.insert({resource, fresh});
+      return std::pair(entry->second, first);
+    };
+    for (const topo::NodeId net : system.nets()) {
+      for (const topo::LinkId id : system.node(net).links) {
+        const topo::Link& link = system.link(id);
+        const int in = model_.resource_of(id);
+        const int out = model_.resource_of(link.reverse);
+        const auto [entry, first_in] = wire(in);
+        const auto [exit, first_out] = wire(out);
+        if (first_in) whole_.add_arc(source(), entry, model_.capacity(in));
+        if (first_out) whole_.add_arc(exit, sink(), model_.capacity(out));
+        whole_.add_arc(entry, link.to, kWide);
+        whole_.add_arc(link.to, exit, kWide);
+      }
+    }
+  }
   void arc(MaxFlow& flow, int resource) {
+    if (is_wire(resource)) return;
     flow.add_arc(model_.from(resource), model_.to(resource), model_.capacity(resource));
+  }
+  [[nodiscard]] bool is_wire(int resource) const {
+    const topo::System& system = model_.paths().system();
+    return system.node(model_.from(resource)).kind == topo::NodeKind::kNet ||
+           system.node(model_.to(resource)).kind == topo::NodeKind::kNet;
   }
   [[nodiscard]] int node(int gpu) const { return gpus_[static_cast<std::size_t>(gpu)]; }
   [[nodiscard]] int source() const { return nodes_; }

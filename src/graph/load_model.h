@@ -42,7 +42,10 @@ class LoadModel {
   }
   /// The least compute capability of all GPUs.
   [[nodiscard]] int compute_capability() const noexcept { return capability_; }
-  /// The ends of a resource, for flows.
+  [[nodiscard]] int resource_of(topo::LinkId link) const {
+    return resource_of_link_[static_cast<std::size_t>(link)];
+  }
+  /// The ends of a resource, for flows; those of its first link if it is a shared wire.
   [[nodiscard]] topo::NodeId from(int resource) const {
     return ends_[static_cast<std::size_t>(resource)].first;
   }
