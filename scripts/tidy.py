@@ -13,7 +13,7 @@ import re
 import shlex
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,22 +86,23 @@ class Fingerprints:
 
 
 class Memory:
-    """The fingerprints that passed, one a line, newest last."""
+    """The fingerprints that passed, one a line, newest last; written at once, so an interrupted run loses nothing."""
 
     def __init__(self):
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         self.path = cache / "ripieno" / "tidy"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         lines = self.path.read_text().split() if self.path.exists() else []
-        self.passed = dict.fromkeys(lines)
+        if len(lines) > MOST_REMEMBERED:
+            lines = lines[-MOST_REMEMBERED // 2:]
+            fresh = self.path.with_suffix(f".{os.getpid()}")
+            fresh.write_text("\n".join(lines) + "\n")
+            fresh.replace(self.path)
+        self.passed = set(lines)
 
     def add(self, fingerprint):
-        self.passed[fingerprint] = None
-
-    def save(self):
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self.path.with_suffix(f".{os.getpid()}")
-        fresh.write_text("\n".join(list(self.passed)[-MOST_REMEMBERED:]) + "\n")
-        fresh.replace(self.path)
+        with self.path.open("a") as file:
+            file.write(fingerprint + "\n")
 
 
 def check(name, build):
@@ -146,16 +147,15 @@ def main():
             waiting[name] = fingerprint
 
     failed, seen = [], set()
-    try:
-        with ThreadPoolExecutor(options.jobs) as pool:
-            for name, (passed, output) in zip(waiting, pool.map(lambda name: check(name, build), waiting)):
-                if passed and waiting[name]:
-                    memory.add(waiting[name])
-                if not passed:
-                    failed.append(name)
-                    print_new(output, seen)
-    finally:
-        memory.save()
+    with ThreadPoolExecutor(options.jobs) as pool:
+        checks = {pool.submit(check, name, build): name for name in waiting}
+        for done in as_completed(checks):
+            name, (passed, output) = checks[done], done.result()
+            if not passed:
+                failed.append(name)
+                print_new(output, seen)
+            elif waiting[name]:
+                memory.add(waiting[name])
     print(f"tidy: {len(waiting)} sources checked, {known} unchanged since they passed, {len(failed)} failed")
     return 1 if failed else 0
 
