@@ -59,8 +59,11 @@ void load_subject(const SubjectOptions& options, Subject& subject) {
 }
 
 void search_subject(const SubjectOptions& options, Subject& subject) {
+  // A graph file is for the scope in use; what the other one would be is searched.
+  const graph::Scope in_use = subject.hosts > 1 ? graph::Scope::kInter : graph::Scope::kIntra;
   const auto graphs = [&](graph::Scope scope) {
     const auto search = graph::SearchOptions::from_parameters(scope);
+    if (scope != in_use) return graph::search_graphs(*subject.paths, search);
     if (options.graph_file.empty()) return graph::graphs_for(*subject.paths, search, 0);
     return graph::graphs_from_xml(topo::load_document(options.graph_file), *subject.paths, search);
   };
