@@ -49,7 +49,9 @@ std::string as_clause(std::string text) {
 std::string option_heading(const CLI::Option& option) {
   std::string text = option.get_snames().empty() ? "   " : "-" + option.get_snames().front() + ",";
   for (const std::string& name : option.get_lnames()) text += " --" + name;
-  if (option.get_type_size() != 0) text += " " + option.get_type_name();
+  // Checks of the value add themselves to the type's name, after a colon.
+  const std::string type = option.get_type_name();
+  if (option.get_type_size() != 0) text += " " + type.substr(0, type.find(':'));
   return text;
 }
 

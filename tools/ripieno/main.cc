@@ -29,10 +29,9 @@ constexpr std::array<Subcommand, 5> kSubcommands = {{
 }};
 
 void print_help(std::FILE* stream) {
-  fmt::print(
-      stream,
-      "Ripieno: collective communication with the NCCL API, on GPUs and on hosts with none.\n\n"
-      "Usage: ripieno SUBCOMMAND [OPTIONS]\n\nSubcommands:\n");
+  fmt::print(stream,
+             "Collective communication with the NCCL API, on GPUs and on hosts with none.\n\n"
+             "Usage: ripieno SUBCOMMAND [OPTIONS]\n\nSubcommands:\n");
   for (const Subcommand& subcommand : kSubcommands) {
     fmt::print(stream, "  {:<9} {}\n", subcommand.name, subcommand.summary);
   }

@@ -198,10 +198,11 @@ void Session::work(int thread, const std::vector<Case>& cases) {
     }
     for (int half = 0; half < 2; ++half) {
       const Measured got = worker.measure(measured, half == 1, seed += 1U << 20);
-      for (int place = 0; place < settings_.devices; ++place) {
-        Report& report = reports_[static_cast<std::size_t>(thread * settings_.devices + place)];
-        report.seconds[half] = got.each.count();
-        report.wrong[half] = got.wrong[static_cast<std::size_t>(place)];
+      const std::span<Report> mine = std::span(reports_).subspan(
+          static_cast<std::size_t>(thread) * worker.ranks().size(), worker.ranks().size());
+      for (std::size_t place = 0; place < mine.size(); ++place) {
+        mine[place].seconds[half] = got.each.count();
+        mine[place].wrong[half] = got.wrong[place];
       }
     }
     threads_.arrive_and_wait();

@@ -31,20 +31,21 @@ struct Typed {
 };
 
 constexpr const char* kDescription =
-    "Times a collective over a range of sizes and checks every element of every result.\n"
-    "Ranks are processes (--procs, or those of mpirun, srun or torchrun), threads (-t)\n"
-    "and devices of a thread (-g); their numbers multiply.";
+    "Times a collective over a range of sizes and checks every element of every\n"
+    "result. Ranks are processes (--procs, or those of mpirun, srun or torchrun),\n"
+    "threads (-t) and devices of a thread (-g); their numbers multiply.";
 
 constexpr const char* kFooter =
-    "COLLECTIVE is all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall,\n"
-    "gather, scatter or sendrecv (each rank sends to the next one).\n\n"
+    "COLLECTIVE is all_reduce, all_gather, reduce_scatter, broadcast, reduce,\n"
+    "alltoall, gather, scatter or sendrecv (each rank sends to the next one).\n\n"
     "Sizes: the bytes of one rank's buffer; for all_gather and gather of the whole\n"
-    "receive buffer, for reduce_scatter, scatter and alltoall of the whole send buffer.\n"
-    "There `count` is one rank's part, rounded down to 16 bytes.\n"
-    "algbw is size / time. busbw is algbw times 2(n-1)/n for all_reduce, (n-1)/n for those\n"
-    "with parts, 1 for the others.\n\n"
-    "Several hosts: set MASTER_ADDR and MASTER_PORT; the port after it is used to meet.\n"
-    "Ends with 0 if all is right, 1 after a wrong element or a failed rank, 2 for bad usage.\n\n"
+    "receive buffer, for reduce_scatter, scatter and alltoall of the whole send\n"
+    "buffer. There `count` is one rank's part, rounded down to 16 bytes.\n"
+    "algbw is size / time. busbw is algbw times 2(n-1)/n for all_reduce, (n-1)/n for\n"
+    "those with parts, 1 for the others.\n\n"
+    "Several hosts: set MASTER_ADDR and MASTER_PORT; the next port is used to meet.\n"
+    "Ends with 0 if all is right, 1 after a wrong element or a failed rank, 2 for bad\n"
+    "usage.\n\n"
     "Examples:\n"
     "  ripieno perf all_reduce --procs 4 -b 8 -e 64M -f 2\n"
     "  ripieno perf alltoall -t 2 -d all -b 1M -e 1M -J result.json\n"

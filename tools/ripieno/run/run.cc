@@ -18,12 +18,12 @@ namespace ripieno::tool {
 namespace {
 
 constexpr const char* kDescription =
-    "Runs a program with this library as its libnccl.so.2 and, on the host device, with the\n"
-    "host runtime as its libcudart.so.13. The program itself is not changed.";
+    "Runs a program with this library as its libnccl.so.2 and, on the host device,\n"
+    "with the host runtime as its libcudart.so.13. The program is not changed.";
 
 constexpr const char* kFooter =
-    "Sets LD_LIBRARY_PATH, and LD_PRELOAD because many programs carry a fixed path to their\n"
-    "own copies. Ends as the program does; 127 if there is no such program.\n\n"
+    "Sets LD_LIBRARY_PATH, and LD_PRELOAD because many programs carry a fixed path to\n"
+    "their own copies. Ends as the program does; 127 if there is no such program.\n\n"
     "Examples:\n"
     "  ripieno run -- ./my_program --its-option\n"
     "  mpirun -n 4 ripieno run --device host -- ./my_program";
