@@ -115,8 +115,10 @@ ncclResult_t start_now(const Call& call, comm::Communicator& communicator, const
       coll::is_message(call.function)
           ? plan::make_task(plan::Batch{.sequencer = communicator.sequencer(), .operations = {operation}})
           : plan::make_task(communicator.sequencer(), operation);
-  device::Submission submission{.stream = call.stream, .task = std::move(task)};
-  device::backend().submit({&submission, 1});
+  device::Backend& backend = device::backend();
+  const cudaStream_t stream = backend.device(communicator.device()).explicit_stream(call.stream);
+  device::Submission submission{.stream = stream, .task = std::move(task)};
+  backend.submit({&submission, 1});
   // What went wrong on the spot need not wait for the next call to be told.
   if (const ncclResult_t failure = communicator.sequencer()->failure(); failure != ncclSuccess) {
     throw Error(failure, "{}", communicator.sequencer()->failure_text());
@@ -145,9 +147,6 @@ ncclResult_t start(const Call& call) {
 
 }  // namespace
 }  // namespace ripieno::api
-
-using ripieno::api::start;
-using ripieno::coll::Function;
 
 RIPIENO_API(ncclAllReduce, all_reduce);
 ncclResult_t ripieno::api::all_reduce(const void* send, void* receive, std::size_t count,

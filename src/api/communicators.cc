@@ -115,9 +115,6 @@ ncclResult_t ask(const char* name, ncclComm_t comm, const char* argument, int* a
 }  // namespace
 }  // namespace ripieno::api
 
-using namespace ripieno::api;  // NOLINT(google-build-using-namespace): the entry points of this file
-namespace comm = ripieno::comm;
-
 RIPIENO_API(ncclGetUniqueId, get_unique_id);
 ncclResult_t ripieno::api::get_unique_id(ncclUniqueId* id) {
   return guard("ncclGetUniqueId", [&] {

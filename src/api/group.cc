@@ -2,6 +2,7 @@
 #include "api/group.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "api/border.h"
@@ -34,8 +35,10 @@ void Group::remember_failure(const Error& error) {
   }
 }
 
-void Group::add_operation(std::shared_ptr<comm::Communicator> communicator, cudaStream_t stream,
+void Group::add_operation(std::shared_ptr<comm::Communicator> communicator, cudaStream_t given,
                           const coll::Operation& operation) {
+  const cudaStream_t stream =
+      device::backend().device(communicator->device()).explicit_stream(given);
   auto work = std::find_if(works_.begin(), works_.end(), [&](const Work& candidate) {
     return candidate.communicator == communicator;
   });
@@ -106,7 +109,7 @@ ncclResult_t Group::close() {
 void Group::discard(const std::vector<Init>& inits) {
   for (const Init& init : inits) {
     if (*init.handle != nullptr) {
-      comm::remove_handle(std::exchange(*init.handle, nullptr));
+      std::ignore = comm::remove_handle(std::exchange(*init.handle, nullptr));
     }
   }
 }

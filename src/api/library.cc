@@ -2,8 +2,6 @@
 #include "api/border.h"
 #include "api/declare.h"
 
-using ripieno::api::guard;
-
 RIPIENO_API(ncclGetVersion, get_version);
 ncclResult_t ripieno::api::get_version(int* version) {
   return guard("ncclGetVersion", [&] {

@@ -5,9 +5,6 @@
 #include "api/declare.h"
 #include "device/device.h"
 
-namespace api = ripieno::api;
-namespace device = ripieno::device;
-
 RIPIENO_API(ncclMemAlloc, mem_alloc);
 ncclResult_t ripieno::api::mem_alloc(void** pointer, std::size_t size) {
   return guard("ncclMemAlloc", [&] {

@@ -5,10 +5,6 @@
 #include "api/declare.h"
 #include "comm/registry.h"
 
-using ripieno::Error;
-using ripieno::type_size;
-namespace comm = ripieno::comm;
-
 RIPIENO_API(ncclRedOpCreatePreMulSum, create_pre_mul_sum);
 ncclResult_t ripieno::api::create_pre_mul_sum(ncclRedOp_t* handle, void* scalar, ncclDataType_t type,
                                               ncclScalarResidence_t residence, ncclComm_t comm) {

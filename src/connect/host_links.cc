@@ -112,7 +112,7 @@ PeerInfo describe_self(int device) {
   info.process_id = getpid();
   info.device = device;
   info.version = NCCL_VERSION_CODE;
-  const std::string name = host_name();
+  const std::string& name = host_name();
   std::memcpy(info.host_name.data(), name.data(), std::min(name.size(), info.host_name.size() - 1));
   info.memory = device::backend().memory_ticket();
   return info;

@@ -57,6 +57,8 @@ class Device {
   // Streams and stream-ordered operations.
   [[nodiscard]] virtual cudaStream_t create_stream() = 0;
   virtual void destroy_stream(cudaStream_t stream) = 0;
+  /// `stream` itself, or this device's default stream where it is NULL (which otherwise means the current device's).
+  [[nodiscard]] virtual cudaStream_t explicit_stream(cudaStream_t stream) = 0;
   virtual void synchronize(cudaStream_t stream) = 0;
   virtual void copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) = 0;
   virtual void fill(void* to, std::byte value, std::size_t bytes, cudaStream_t stream) = 0;

@@ -64,6 +64,10 @@ void HostDevice::destroy_stream(cudaStream_t stream) {
   check(cuda::cudaStreamDestroy(stream), "destroying a stream");
 }
 
+cudaStream_t HostDevice::explicit_stream(cudaStream_t stream) {
+  return hostrt::explicit_stream(stream, ordinal_);
+}
+
 void HostDevice::synchronize(cudaStream_t stream) {
   const CurrentDevice current(ordinal_);
   check(cuda::cudaStreamSynchronize(stream), "waiting for a stream");

@@ -21,6 +21,7 @@ class HostDevice final : public Device {
 
   [[nodiscard]] cudaStream_t create_stream() override;
   void destroy_stream(cudaStream_t stream) override;
+  [[nodiscard]] cudaStream_t explicit_stream(cudaStream_t stream) override;
   void synchronize(cudaStream_t stream) override;
   void copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) override;
   void fill(void* to, std::byte value, std::size_t bytes, cudaStream_t stream) override;
