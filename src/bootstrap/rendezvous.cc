@@ -37,6 +37,7 @@ constexpr milliseconds kIntroductionTime{5000};
 
 /// A rank, or whoever proved to know the secret and has yet to say more.
 struct Visitor {
+  int rank;  ///< As it proved; where it is from follows in its request.
   std::unique_ptr<Channel> channel;
   Deadline limit;  ///< Of its patience, or until it must have introduced itself.
   std::optional<JoinRequest> request{};
@@ -186,8 +187,9 @@ class Rendezvous {
   void admit() {
     try {
       for (Guest& guest : acceptor_.advance()) {
-        visitors_.push_back(
-            {.channel = std::move(guest.channel), .limit = Deadline::after(kIntroductionTime)});
+        visitors_.push_back({.rank = guest.from,
+                             .channel = std::move(guest.channel),
+                             .limit = Deadline::after(kIntroductionTime)});
       }
     } catch (const Error& error) {
       fail(
@@ -228,13 +230,11 @@ class Rendezvous {
       return !failure_ && !finished_;
     }
     if (!visitor.channel->ended()) return true;
-    if (visitor.request) {
-      fail({.result = ncclRemoteError,
-            .sentence =
-                fmt::format("rank {} ({}) left before all ranks had {}", visitor.request->rank,
-                            visitor.request->place, welcomed_ ? "connected" : "joined")},
-           Departed::kYes);
-    }
+    fail({.result = ncclRemoteError,
+          .sentence = fmt::format("rank {} ({}) left before all ranks had {}", visitor.rank,
+                                  visitor.request ? visitor.request->place : "of unknown place",
+                                  welcomed_ ? "connected" : "joined")},
+         Departed::kYes);
     return false;
   }
 

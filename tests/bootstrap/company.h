@@ -83,6 +83,7 @@ inline std::size_t open_descriptors() {
 inline std::size_t running_threads() {
   return count_entries("/proc/self/task");
 }
+inline const std::size_t kThreadsAtStart = running_threads();
 
 /// Waits until `condition` holds; for things that end a moment later on another thread.
 inline bool eventually(const std::function<bool()>& condition,
@@ -105,6 +106,8 @@ class Processes {
   Processes(int ranks, const std::function<void(int, const ncclUniqueId&)>& body,
             Environment environment = {})
       : environment_(std::move(environment)) {
+    // Threads of earlier tests may be about to end; a fork should not meet them.
+    EXPECT_TRUE(eventually([] { return running_threads() <= kThreadsAtStart; }));
     for (int rank = 0; rank < ranks; ++rank) start(rank, body);
     ncclUniqueId id;
     read_all(children_[0].from, &id, sizeof(id));

@@ -77,7 +77,7 @@ TEST(Messages, WelcomeFailureAndIntroductionComeBack) {
   EXPECT_EQ(failure->result, ncclInvalidUsage);
   EXPECT_EQ(failure->sentence, "why");
   EXPECT_FALSE(decode_failure(encode(Failure{.result = ncclSuccess})));
-  EXPECT_FALSE(decode_failure(encode(Failure{.result = static_cast<ncclResult_t>(99)})));
+  EXPECT_FALSE(decode_failure(encode(Failure{.result = static_cast<ncclResult_t>(15)})));
 
   const Introduction mine{.listener = kAddress, .direct_nonce = random_key(), .salt = random_key()};
   EXPECT_EQ(encode(mine).size(), Introduction::kEncodedBytes);
