@@ -1,5 +1,5 @@
-// The border between C and C++: every entry point runs its body inside guard(), which turns an exception into its code and
-// keeps the sentence for ncclGetLastError().
+// The border between C and C++: every entry point runs its body inside guard(), which turns an
+// exception into its code and keeps the sentence for ncclGetLastError().
 #pragma once
 
 #include <nccl.h>

@@ -1,4 +1,5 @@
-// The collectives and messages of the C interface: arguments are checked here, everything behind is the library's.
+// The collectives and messages of the C interface: arguments are checked here, everything behind is
+// the library's.
 #include <cstdint>
 #include <limits>
 
@@ -34,15 +35,16 @@ struct Call {
 void check_root(const Call& call, int ranks) {
   const bool message = coll::is_message(call.function);
   if ((message || coll::has_root(call.function)) && (call.root < 0 || call.root >= ranks)) {
-    throw Error(ncclInvalidArgument, "{} is {}; valid values are 0 to {}", message ? "peer" : "root",
-                call.root, ranks - 1);
+    throw Error(ncclInvalidArgument, "{} is {}; valid values are 0 to {}",
+                message ? "peer" : "root", call.root, ranks - 1);
   }
 }
 
 void check_type(const Call& call) {
   const int type = static_cast<int>(call.type);
   if (type < 0 || type >= ncclNumTypes) {
-    throw Error(ncclInvalidArgument, "datatype is {}; valid values are 0 to {}", type, ncclNumTypes - 1);
+    throw Error(ncclInvalidArgument, "datatype is {}; valid values are 0 to {}", type,
+                ncclNumTypes - 1);
   }
 }
 
@@ -50,8 +52,8 @@ void check_count(const Call& call, int ranks) {
   const std::size_t bytes = type_size(call.type) * static_cast<std::size_t>(ranks);
   const auto most = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) / bytes;
   if (call.count > most) {
-    throw Error(ncclInvalidArgument, "count is {}; at most {} elements of {} fit into memory", call.count,
-                most, type_name(call.type));
+    throw Error(ncclInvalidArgument, "count is {}; at most {} elements of {} fit into memory",
+                call.count, most, type_name(call.type));
   }
 }
 
@@ -65,22 +67,35 @@ void check_buffers(const Call& call, int rank) {
   const bool sends = message ? call.function == Function::kSend : shape.is_source(rank, call.root);
   const bool receives = message ? call.function == Function::kRecv : shape.is_sink(rank, call.root);
   if (sends && call.send == nullptr) {
-    throw Error(ncclInvalidArgument, "sendbuff is NULL on rank {} although count is {}", rank, call.count);
+    throw Error(ncclInvalidArgument, "sendbuff is NULL on rank {} although count is {}", rank,
+                call.count);
   }
   if (receives && call.receive == nullptr) {
-    throw Error(ncclInvalidArgument, "recvbuff is NULL on rank {} although count is {}", rank, call.count);
+    throw Error(ncclInvalidArgument, "recvbuff is NULL on rank {} although count is {}", rank,
+                call.count);
   }
 }
 
 /// Translates the operator; a user's own brings its factor along.
 void set_operator(Operation& operation, const Call& call, const comm::Communicator& communicator) {
   switch (call.operation) {
-    case ncclSum: operation.reduce = ReduceKind::kSum; return;
-    case ncclProd: operation.reduce = ReduceKind::kProd; return;
-    case ncclMax: operation.reduce = ReduceKind::kMax; return;
-    case ncclMin: operation.reduce = ReduceKind::kMin; return;
-    case ncclAvg: operation.reduce = ReduceKind::kAverage; return;
-    default: break;
+    case ncclSum:
+      operation.reduce = ReduceKind::kSum;
+      return;
+    case ncclProd:
+      operation.reduce = ReduceKind::kProd;
+      return;
+    case ncclMax:
+      operation.reduce = ReduceKind::kMax;
+      return;
+    case ncclMin:
+      operation.reduce = ReduceKind::kMin;
+      return;
+    case ncclAvg:
+      operation.reduce = ReduceKind::kAverage;
+      return;
+    default:
+      break;
   }
   const comm::PreMulSum definition = communicator.find_operator(call.operation);
   if (definition.type != call.type) {
@@ -110,10 +125,12 @@ Operation make_operation(const Call& call, const comm::Communicator& communicato
   return operation;
 }
 
-ncclResult_t start_now(const Call& call, comm::Communicator& communicator, const Operation& operation) {
+ncclResult_t start_now(const Call& call, comm::Communicator& communicator,
+                       const Operation& operation) {
   std::unique_ptr<device::Task> task =
       coll::is_message(call.function)
-          ? plan::make_task(plan::Batch{.sequencer = communicator.sequencer(), .operations = {operation}})
+          ? plan::make_task(
+                plan::Batch{.sequencer = communicator.sequencer(), .operations = {operation}})
           : plan::make_task(communicator.sequencer(), operation);
   device::Backend& backend = device::backend();
   const cudaStream_t stream = backend.device(communicator.device()).explicit_stream(call.stream);
@@ -152,79 +169,169 @@ RIPIENO_API(ncclAllReduce, all_reduce);
 ncclResult_t ripieno::api::all_reduce(const void* send, void* receive, std::size_t count,
                                       ncclDataType_t type, ncclRedOp_t operation, ncclComm_t comm,
                                       cudaStream_t stream) {
-  return start({.name = "ncclAllReduce", .function = Function::kAllReduce, .send = send, .receive = receive,
-                .count = count, .type = type, .operation = operation, .root = 0, .comm = comm, .stream = stream});
+  return start({.name = "ncclAllReduce",
+                .function = Function::kAllReduce,
+                .send = send,
+                .receive = receive,
+                .count = count,
+                .type = type,
+                .operation = operation,
+                .root = 0,
+                .comm = comm,
+                .stream = stream});
 }
 
 RIPIENO_API(ncclReduce, reduce_to_root);
 ncclResult_t ripieno::api::reduce_to_root(const void* send, void* receive, std::size_t count,
                                           ncclDataType_t type, ncclRedOp_t operation, int root,
                                           ncclComm_t comm, cudaStream_t stream) {
-  return start({.name = "ncclReduce", .function = Function::kReduce, .send = send, .receive = receive,
-                .count = count, .type = type, .operation = operation, .root = root, .comm = comm, .stream = stream});
+  return start({.name = "ncclReduce",
+                .function = Function::kReduce,
+                .send = send,
+                .receive = receive,
+                .count = count,
+                .type = type,
+                .operation = operation,
+                .root = root,
+                .comm = comm,
+                .stream = stream});
 }
 
 RIPIENO_API(ncclBroadcast, broadcast);
 ncclResult_t ripieno::api::broadcast(const void* send, void* receive, std::size_t count,
                                      ncclDataType_t type, int root, ncclComm_t comm,
                                      cudaStream_t stream) {
-  return start({.name = "ncclBroadcast", .function = Function::kBroadcast, .send = send, .receive = receive,
-                .count = count, .type = type, .operation = ncclSum, .root = root, .comm = comm, .stream = stream});
+  return start({.name = "ncclBroadcast",
+                .function = Function::kBroadcast,
+                .send = send,
+                .receive = receive,
+                .count = count,
+                .type = type,
+                .operation = ncclSum,
+                .root = root,
+                .comm = comm,
+                .stream = stream});
 }
 
 RIPIENO_API(ncclBcast, broadcast_in_place);
 ncclResult_t ripieno::api::broadcast_in_place(void* buffer, std::size_t count, ncclDataType_t type,
                                               int root, ncclComm_t comm, cudaStream_t stream) {
-  return start({.name = "ncclBcast", .function = Function::kBroadcast, .send = buffer, .receive = buffer,
-                .count = count, .type = type, .operation = ncclSum, .root = root, .comm = comm, .stream = stream});
+  return start({.name = "ncclBcast",
+                .function = Function::kBroadcast,
+                .send = buffer,
+                .receive = buffer,
+                .count = count,
+                .type = type,
+                .operation = ncclSum,
+                .root = root,
+                .comm = comm,
+                .stream = stream});
 }
 
 RIPIENO_API(ncclAllGather, all_gather);
 ncclResult_t ripieno::api::all_gather(const void* send, void* receive, std::size_t count,
                                       ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
-  return start({.name = "ncclAllGather", .function = Function::kAllGather, .send = send, .receive = receive,
-                .count = count, .type = type, .operation = ncclSum, .root = 0, .comm = comm, .stream = stream});
+  return start({.name = "ncclAllGather",
+                .function = Function::kAllGather,
+                .send = send,
+                .receive = receive,
+                .count = count,
+                .type = type,
+                .operation = ncclSum,
+                .root = 0,
+                .comm = comm,
+                .stream = stream});
 }
 
 RIPIENO_API(ncclReduceScatter, reduce_scatter);
 ncclResult_t ripieno::api::reduce_scatter(const void* send, void* receive, std::size_t count,
-                                          ncclDataType_t type, ncclRedOp_t operation, ncclComm_t comm,
-                                          cudaStream_t stream) {
-  return start({.name = "ncclReduceScatter", .function = Function::kReduceScatter, .send = send, .receive = receive,
-                .count = count, .type = type, .operation = operation, .root = 0, .comm = comm, .stream = stream});
+                                          ncclDataType_t type, ncclRedOp_t operation,
+                                          ncclComm_t comm, cudaStream_t stream) {
+  return start({.name = "ncclReduceScatter",
+                .function = Function::kReduceScatter,
+                .send = send,
+                .receive = receive,
+                .count = count,
+                .type = type,
+                .operation = operation,
+                .root = 0,
+                .comm = comm,
+                .stream = stream});
 }
 
 RIPIENO_API(ncclAlltoAll, all_to_all);
 ncclResult_t ripieno::api::all_to_all(const void* send, void* receive, std::size_t count,
                                       ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
-  return start({.name = "ncclAlltoAll", .function = Function::kAlltoAll, .send = send, .receive = receive,
-                .count = count, .type = type, .operation = ncclSum, .root = 0, .comm = comm, .stream = stream});
+  return start({.name = "ncclAlltoAll",
+                .function = Function::kAlltoAll,
+                .send = send,
+                .receive = receive,
+                .count = count,
+                .type = type,
+                .operation = ncclSum,
+                .root = 0,
+                .comm = comm,
+                .stream = stream});
 }
 
 RIPIENO_API(ncclGather, gather);
 ncclResult_t ripieno::api::gather(const void* send, void* receive, std::size_t count,
-                                  ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream) {
-  return start({.name = "ncclGather", .function = Function::kGather, .send = send, .receive = receive,
-                .count = count, .type = type, .operation = ncclSum, .root = root, .comm = comm, .stream = stream});
+                                  ncclDataType_t type, int root, ncclComm_t comm,
+                                  cudaStream_t stream) {
+  return start({.name = "ncclGather",
+                .function = Function::kGather,
+                .send = send,
+                .receive = receive,
+                .count = count,
+                .type = type,
+                .operation = ncclSum,
+                .root = root,
+                .comm = comm,
+                .stream = stream});
 }
 
 RIPIENO_API(ncclScatter, scatter);
 ncclResult_t ripieno::api::scatter(const void* send, void* receive, std::size_t count,
-                                   ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream) {
-  return start({.name = "ncclScatter", .function = Function::kScatter, .send = send, .receive = receive,
-                .count = count, .type = type, .operation = ncclSum, .root = root, .comm = comm, .stream = stream});
+                                   ncclDataType_t type, int root, ncclComm_t comm,
+                                   cudaStream_t stream) {
+  return start({.name = "ncclScatter",
+                .function = Function::kScatter,
+                .send = send,
+                .receive = receive,
+                .count = count,
+                .type = type,
+                .operation = ncclSum,
+                .root = root,
+                .comm = comm,
+                .stream = stream});
 }
 
 RIPIENO_API(ncclSend, send);
-ncclResult_t ripieno::api::send(const void* buffer, std::size_t count, ncclDataType_t type, int peer,
-                                ncclComm_t comm, cudaStream_t stream) {
-  return start({.name = "ncclSend", .function = Function::kSend, .send = buffer, .receive = nullptr,
-                .count = count, .type = type, .operation = ncclSum, .root = peer, .comm = comm, .stream = stream});
+ncclResult_t ripieno::api::send(const void* buffer, std::size_t count, ncclDataType_t type,
+                                int peer, ncclComm_t comm, cudaStream_t stream) {
+  return start({.name = "ncclSend",
+                .function = Function::kSend,
+                .send = buffer,
+                .receive = nullptr,
+                .count = count,
+                .type = type,
+                .operation = ncclSum,
+                .root = peer,
+                .comm = comm,
+                .stream = stream});
 }
 
 RIPIENO_API(ncclRecv, receive);
 ncclResult_t ripieno::api::receive(void* buffer, std::size_t count, ncclDataType_t type, int peer,
                                    ncclComm_t comm, cudaStream_t stream) {
-  return start({.name = "ncclRecv", .function = Function::kRecv, .send = nullptr, .receive = buffer,
-                .count = count, .type = type, .operation = ncclSum, .root = peer, .comm = comm, .stream = stream});
+  return start({.name = "ncclRecv",
+                .function = Function::kRecv,
+                .send = nullptr,
+                .receive = buffer,
+                .count = count,
+                .type = type,
+                .operation = ncclSum,
+                .root = peer,
+                .comm = comm,
+                .stream = stream});
 }

@@ -71,7 +71,8 @@ std::vector<int> device_list(int count, const int* devices) {
   for (int index = 0; index < count; ++index) {
     const int device = devices != nullptr ? devices[index] : index;
     if (device < 0 || device >= available) {
-      throw Error(ncclInvalidArgument, "device {} (entry {} of devlist) does not exist; valid values are 0 to {}",
+      throw Error(ncclInvalidArgument,
+                  "device {} (entry {} of devlist) does not exist; valid values are 0 to {}",
                   device, index, available - 1);
     }
     list.push_back(device);
@@ -102,7 +103,8 @@ void init_all(ncclComm_t* handles, const std::vector<int>& devices) {
 }
 
 template <typename Question>
-ncclResult_t ask(const char* name, ncclComm_t comm, const char* argument, int* answer, Question question) {
+ncclResult_t ask(const char* name, ncclComm_t comm, const char* argument, int* answer,
+                 Question question) {
   return guard(name, [&] {
     require_pointer(argument, answer);
     const auto communicator = comm::find_handle(comm);
@@ -125,13 +127,14 @@ ncclResult_t ripieno::api::get_unique_id(ncclUniqueId* id) {
 }
 
 RIPIENO_API(ncclCommInitRank, comm_init_rank);
-ncclResult_t ripieno::api::comm_init_rank(ncclComm_t* handle, int ranks, ncclUniqueId id, int rank) {
+ncclResult_t ripieno::api::comm_init_rank(ncclComm_t* handle, int ranks, ncclUniqueId id,
+                                          int rank) {
   return init_rank("ncclCommInitRank", handle, ranks, {id}, rank, nullptr);
 }
 
 RIPIENO_API(ncclCommInitRankConfig, comm_init_rank_config);
-ncclResult_t ripieno::api::comm_init_rank_config(ncclComm_t* handle, int ranks, ncclUniqueId id, int rank,
-                                                 ncclConfig_t* config) {
+ncclResult_t ripieno::api::comm_init_rank_config(ncclComm_t* handle, int ranks, ncclUniqueId id,
+                                                 int rank, ncclConfig_t* config) {
   return init_rank("ncclCommInitRankConfig", handle, ranks, {id}, rank, config);
 }
 
@@ -143,7 +146,8 @@ ncclResult_t ripieno::api::comm_init_rank_scalable(ncclComm_t* handle, int ranks
     if (ids < 1 || ids > ranks) {
       throw Error(ncclInvalidArgument, "nId is {}; valid values are 1 to nranks ({})", ids, ranks);
     }
-    return init_rank("ncclCommInitRankScalable", handle, ranks, {id_list, id_list + ids}, rank, config);
+    return init_rank("ncclCommInitRankScalable", handle, ranks, {id_list, id_list + ids}, rank,
+                     config);
   });
 }
 
@@ -199,7 +203,8 @@ ncclResult_t ripieno::api::comm_abort(ncclComm_t handle) {
 
 RIPIENO_API(ncclCommCount, comm_count);
 ncclResult_t ripieno::api::comm_count(const ncclComm_t handle, int* count) {
-  return ask("ncclCommCount", handle, "count", count, [](const comm::Communicator& it) { return it.ranks(); });
+  return ask("ncclCommCount", handle, "count", count,
+             [](const comm::Communicator& it) { return it.ranks(); });
 }
 
 RIPIENO_API(ncclCommCuDevice, comm_device);
@@ -210,7 +215,8 @@ ncclResult_t ripieno::api::comm_device(const ncclComm_t handle, int* device) {
 
 RIPIENO_API(ncclCommUserRank, comm_rank);
 ncclResult_t ripieno::api::comm_rank(const ncclComm_t handle, int* rank) {
-  return ask("ncclCommUserRank", handle, "rank", rank, [](const comm::Communicator& it) { return it.rank(); });
+  return ask("ncclCommUserRank", handle, "rank", rank,
+             [](const comm::Communicator& it) { return it.rank(); });
 }
 
 RIPIENO_API(ncclCommGetAsyncError, comm_async_error);

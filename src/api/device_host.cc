@@ -23,7 +23,7 @@ ncclTeam whole_communicator(ncclComm_t comm) {
 }  // namespace
 }  // namespace ripieno::api
 
-// ---- Teams --------------------------------------------------------------------------------------
+// ---- Teams ----
 
 RIPIENO_API(ncclTeamWorld, team_world);
 ncclTeam ripieno::api::team_world(ncclComm_t comm) {
@@ -50,7 +50,7 @@ int ripieno::api::team_rank_to_lsa(ncclComm_t, ncclTeam team, int rank) {
   return (rank - team.rank) * team.stride;
 }
 
-// ---- Device communicators -----------------------------------------------------------------------
+// ---- Device communicators ----
 
 RIPIENO_API(ncclCommQueryProperties, comm_query_properties);
 ncclResult_t ripieno::api::comm_query_properties(ncclComm_t, ncclCommProperties*) {
@@ -69,7 +69,7 @@ ncclResult_t ripieno::api::dev_comm_destroy(ncclComm_t, const ncclDevComm*) {
   return refuse("ncclDevCommDestroy", "leave it out; no device communicator was ever made");
 }
 
-// ---- Requirements -------------------------------------------------------------------------------
+// ---- Requirements ----
 
 RIPIENO_API(ncclLsaBarrierCreateRequirement, lsa_barrier_create_requirement);
 ncclResult_t ripieno::api::lsa_barrier_create_requirement(ncclTeam, int, ncclLsaBarrierHandle*,
@@ -109,7 +109,7 @@ ncclResult_t ripieno::api::gin_outbox_create_requirement(int, int, ncclGinOutbox
   return refuse("ncclGinOutboxCreateRequirement", kUseCollectives);
 }
 
-// ---- Addresses in windows -----------------------------------------------------------------------
+// ---- Addresses in windows ----
 
 RIPIENO_API(ncclGetLsaDevicePointer, get_lsa_device_pointer);
 ncclResult_t ripieno::api::get_lsa_device_pointer(ncclWindow_t, size_t, int, void**) {
@@ -132,7 +132,7 @@ ncclResult_t ripieno::api::get_multimem_device_pointer(ncclWindow_t, size_t, ncc
   return refuse("ncclGetMultimemDevicePointer", kUseCollectives);
 }
 
-// ---- Not in any header, but exported by 2.28.9 --------------------------------------------------
+// ---- Not in any header, but exported by 2.28.9 ----
 
 extern "C" __attribute__((visibility("default"))) void ncclResetDebugInitInternal() {
   pncclResetDebugInit();

@@ -30,7 +30,7 @@ struct ncclMultimemHandle {
   void* mcBasePtr;
 };
 
-// ---- Teams --------------------------------------------------------------------------------------
+// ---- Teams ----
 
 ncclTeam ncclTeamWorld(ncclComm_t comm);
 ncclTeam pncclTeamWorld(ncclComm_t comm);
@@ -43,7 +43,7 @@ int pncclTeamRankToWorld(ncclComm_t comm, ncclTeam team, int rank);
 int ncclTeamRankToLsa(ncclComm_t comm, ncclTeam team, int rank);
 int pncclTeamRankToLsa(ncclComm_t comm, ncclTeam team, int rank);
 
-// ---- Device communicators -----------------------------------------------------------------------
+// ---- Device communicators ----
 
 ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties* properties);
 ncclResult_t pncclCommQueryProperties(ncclComm_t comm, ncclCommProperties* properties);
@@ -54,7 +54,7 @@ ncclResult_t pncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements* 
 ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const ncclDevComm* device_comm);
 ncclResult_t pncclDevCommDestroy(ncclComm_t comm, const ncclDevComm* device_comm);
 
-// ---- Requirements -------------------------------------------------------------------------------
+// ---- Requirements ----
 
 ncclResult_t ncclLsaBarrierCreateRequirement(ncclTeam team, int barriers,
                                              ncclLsaBarrierHandle* handle,
@@ -85,7 +85,7 @@ ncclResult_t ncclGinOutboxCreateRequirement(int blocks, int size_log2, ncclGinOu
 ncclResult_t pncclGinOutboxCreateRequirement(int blocks, int size_log2, ncclGinOutboxHandle* handle,
                                              ncclDevResourceRequirements* requirements);
 
-// ---- Addresses in windows -----------------------------------------------------------------------
+// ---- Addresses in windows ----
 
 ncclResult_t ncclGetLsaDevicePointer(ncclWindow_t window, size_t offset, int rank, void** pointer);
 ncclResult_t pncclGetLsaDevicePointer(ncclWindow_t window, size_t offset, int rank, void** pointer);
@@ -99,7 +99,7 @@ ncclResult_t ncclGetMultimemDevicePointer(ncclWindow_t window, size_t offset,
 ncclResult_t pncclGetMultimemDevicePointer(ncclWindow_t window, size_t offset,
                                            ncclMultimemHandle multimem, void** pointer);
 
-// ---- Not in any header, but exported by 2.28.9 --------------------------------------------------
+// ---- Not in any header, but exported by 2.28.9 ----
 
 void ncclResetDebugInitInternal(void);
 }

@@ -73,16 +73,18 @@ void Group::require_one_mode(const std::vector<Init>& inits, const std::vector<W
                 "this group mixes blocking and non-blocking communicators; use two groups");
   }
   if (!inits.empty() && !works.empty()) {
-    throw Error(ncclInvalidUsage,
-                "this group initialises communicators and starts operations; end the group after the "
-                "initialisation and use a second one");
+    throw Error(
+        ncclInvalidUsage,
+        "this group initialises communicators and starts operations; end the group after the "
+        "initialisation and use a second one");
   }
 }
 
 ncclResult_t Group::close() {
   if (depth_ == 0) {
-    throw Error(ncclInvalidUsage, "there is no open group: each ncclGroupEnd() needs an ncclGroupStart() "
-                                  "by the same thread before it");
+    throw Error(ncclInvalidUsage,
+                "there is no open group: each ncclGroupEnd() needs an ncclGroupStart() "
+                "by the same thread before it");
   }
   if (--depth_ > 0) {
     return ncclSuccess;
@@ -139,7 +141,8 @@ void Group::run_operations(std::vector<Work> works) {
   std::vector<device::Submission> submissions;
   submissions.reserve(works.size());
   for (Work& work : works) {
-    // All run in the first stream; the others wait before and after, as if the work stood in each of them.
+    // All run in the first stream; the others wait before and after, as if the work stood in each
+    // of them.
     device::Device& device = backend.device(work.communicator->device());
     const cudaStream_t first = work.streams.front();
     for (std::size_t other = 1; other < work.streams.size(); ++other) {

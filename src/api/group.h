@@ -1,5 +1,6 @@
-// Groups: what is called between ncclGroupStart and ncclGroupEnd is collected per thread and happens at the outermost end,
-// all of it together, so that one thread can drive several ranks and messages can cross.
+// Groups: what is called between ncclGroupStart and ncclGroupEnd is collected per thread and
+// happens at the outermost end, all of it together, so that one thread can drive several ranks and
+// messages can cross.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,8 +10,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "comm/communicator.h"
 #include "coll/operation.h"
+#include "comm/communicator.h"
 
 namespace ripieno::api {
 
@@ -20,8 +21,8 @@ class Group {
   static Group& current() noexcept;
 
   void open() noexcept { ++depth_; }
-  /// Closes one level; at the outermost runs everything. Throws Error: ncclInvalidUsage without open group, else the first
-  /// failure among what was collected.
+  /// Closes one level; at the outermost runs everything. Throws Error: ncclInvalidUsage without
+  /// open group, else the first failure among what was collected.
   ncclResult_t close();
   [[nodiscard]] bool is_open() const noexcept { return depth_ > 0; }
 
@@ -30,7 +31,8 @@ class Group {
 
   void add_operation(std::shared_ptr<comm::Communicator> communicator, cudaStream_t stream,
                      const coll::Operation& operation);
-  /// A communicator to initialise; `handle` is set when that has succeeded (at once for a non-blocking one).
+  /// A communicator to initialise; `handle` is set when that has succeeded (at once for a
+  /// non-blocking one).
   void add_init(std::shared_ptr<comm::Communicator> communicator, ncclComm_t* handle);
 
  private:

@@ -36,7 +36,7 @@ constexpr const char* kReadEnvironment =
 }  // namespace
 }  // namespace ripieno::api
 
-// ---- Communicators made from others -------------------------------------------------------------
+// ---- Communicators made from others ----
 
 RIPIENO_API(ncclCommSplit, comm_split);
 ncclResult_t ripieno::api::comm_split(ncclComm_t, int, int, ncclComm_t*, ncclConfig_t*) {
@@ -64,7 +64,7 @@ ncclResult_t ripieno::api::comm_revoke(ncclComm_t, int) {
   return refuse("ncclCommRevoke", kAbortInstead);
 }
 
-// ---- Registered memory --------------------------------------------------------------------------
+// ---- Registered memory ----
 
 RIPIENO_API(ncclCommRegister, comm_register);
 ncclResult_t ripieno::api::comm_register(ncclComm_t comm, void*, size_t, void** handle) {
@@ -107,7 +107,7 @@ ncclResult_t ripieno::api::win_get_user_ptr(ncclComm_t comm, ncclWindow_t, void*
   return ncclSuccess;
 }
 
-// ---- Memory of a communicator -------------------------------------------------------------------
+// ---- Memory of a communicator ----
 
 RIPIENO_API(ncclCommSuspend, comm_suspend);
 ncclResult_t ripieno::api::comm_suspend(ncclComm_t, int) {
@@ -125,7 +125,7 @@ ncclResult_t ripieno::api::comm_mem_stats(ncclComm_t, ncclCommMemStat_t, uint64_
   return refuse("ncclCommMemStats", "compare cudaMemGetInfo before and after");
 }
 
-// ---- One-sided ----------------------------------------------------------------------------------
+// ---- One-sided ----
 
 RIPIENO_API(ncclPutSignal, put_signal);
 ncclResult_t ripieno::api::put_signal(const void*, size_t, ncclDataType_t, int, ncclWindow_t,
@@ -143,7 +143,7 @@ ncclResult_t ripieno::api::wait_signal(int, ncclWaitSignalDesc_t*, ncclComm_t, c
   return refuse("ncclWaitSignal", kUseSendAndReceive);
 }
 
-// ---- Groups -------------------------------------------------------------------------------------
+// ---- Groups ----
 
 RIPIENO_API(ncclGroupSimulateEnd, group_simulate_end);
 ncclResult_t ripieno::api::group_simulate_end(ncclSimInfo_t*) {
@@ -151,7 +151,7 @@ ncclResult_t ripieno::api::group_simulate_end(ncclSimInfo_t*) {
                 "run the group with ncclGroupEnd and measure it; the group is still open");
 }
 
-// ---- Parameters ---------------------------------------------------------------------------------
+// ---- Parameters ----
 
 RIPIENO_API(ncclParamBind, param_bind);
 ncclResult_t ripieno::api::param_bind(ncclParamHandle_t*, const char*) {

@@ -6,16 +6,17 @@
 #include "comm/registry.h"
 
 RIPIENO_API(ncclRedOpCreatePreMulSum, create_pre_mul_sum);
-ncclResult_t ripieno::api::create_pre_mul_sum(ncclRedOp_t* handle, void* scalar, ncclDataType_t type,
-                                              ncclScalarResidence_t residence, ncclComm_t comm) {
+ncclResult_t ripieno::api::create_pre_mul_sum(ncclRedOp_t* handle, void* scalar,
+                                              ncclDataType_t type, ncclScalarResidence_t residence,
+                                              ncclComm_t comm) {
   return guard("ncclRedOpCreatePreMulSum", [&] {
     require_pointer("op", handle);
     require_pointer("scalar", scalar);
     const auto communicator = comm::find_handle(comm);
     communicator->require_ready();
     if (type_size(type) == 0) {
-      throw Error(ncclInvalidArgument, "datatype is {}; valid values are 0 to {}", static_cast<int>(type),
-                  ncclNumTypes - 1);
+      throw Error(ncclInvalidArgument, "datatype is {}; valid values are 0 to {}",
+                  static_cast<int>(type), ncclNumTypes - 1);
     }
     comm::PreMulSum definition{.type = type, .scalar = 0, .device_scalar = nullptr};
     switch (residence) {
@@ -26,8 +27,9 @@ ncclResult_t ripieno::api::create_pre_mul_sum(ncclRedOp_t* handle, void* scalar,
         definition.device_scalar = static_cast<const std::byte*>(scalar);
         break;
       default:
-        throw Error(ncclInvalidArgument, "residence is {}; valid values are ncclScalarDevice (0) and "
-                                         "ncclScalarHostImmediate (1)",
+        throw Error(ncclInvalidArgument,
+                    "residence is {}; valid values are ncclScalarDevice (0) and "
+                    "ncclScalarHostImmediate (1)",
                     static_cast<int>(residence));
     }
     *handle = communicator->add_operator(definition);

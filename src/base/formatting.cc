@@ -1,6 +1,7 @@
-// The one translation unit that holds fmt's formatting engine. Debian packages fmt as a shared library or as headers; a library
-// that is preloaded anywhere can use neither the first, nor the second in every file (it would compile the engine a
-// hundred times over). So the engine is compiled here once, and everybody else links to it.
+// The one translation unit that holds fmt's formatting engine. Debian packages fmt as a shared
+// library or as headers; a library that is preloaded anywhere can use neither the first, nor the
+// second in every file (it would compile the engine a hundred times over). So the engine is
+// compiled here once, and everybody else links to it.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

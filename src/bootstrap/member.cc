@@ -107,7 +107,7 @@ void Member::introduce(Deadline deadline) {
   std::memcpy(&hash_, name.data(), sizeof(hash_));
 }
 
-// ---- Exchanges ----------------------------------------------------------------------------------
+// ---- Exchanges ----
 
 std::vector<std::byte> Member::all_gather(std::span<const std::byte> mine) {
   return gather(mine, Deadline::after(timeout_));
@@ -245,7 +245,7 @@ std::vector<std::byte> Member::encoded(const Exchange& exchange) const {
   return encode(gathered);
 }
 
-// ---- Messages -----------------------------------------------------------------------------------
+// ---- Messages ----
 
 void Member::send(int peer, std::uint64_t tag, std::span<const std::byte> message) {
   check_usable();
@@ -311,7 +311,7 @@ Channel& Member::direct_channel(int peer, Deadline deadline) {
   return *direct_out_.emplace(peer, std::move(connected.channel)).first->second;
 }
 
-// ---- Waiting ------------------------------------------------------------------------------------
+// ---- Waiting ----
 
 bool Member::wait_until(const Condition& condition, Deadline deadline) {
   advance_all();
@@ -441,7 +441,7 @@ Member::Directly Member::hear_direct(int peer, Channel& channel) {
   }
 }
 
-// ---- Failing ------------------------------------------------------------------------------------
+// ---- Failing ----
 
 void Member::fail(ncclResult_t result, std::string sentence) {
   fail_from(-1, {.result = result, .sentence = std::move(sentence)});

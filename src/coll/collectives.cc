@@ -42,13 +42,14 @@ class Continuation final : public Waiting {
 /// Copies elements `piece` of every block of this rank's input to `to`, packed.
 void pack(const Exchange& exchange, const Operation& operation, Range piece, std::byte* to) {
   const std::size_t bytes = piece.size() * exchange.element_bytes();
-  // Streaming past the cache saves the read for ownership over the core-to-core link (docs/benchmarks.md).
+  // Streaming past the cache saves the read for ownership over the core-to-core link
+  // (docs/benchmarks.md).
   const Store store = bytes >= (std::size_t{16} << 10) ? Store::kStreaming : Store::kCached;
   for (int block = 0; block < exchange.blocks_in(); ++block) {
     const auto b = static_cast<std::size_t>(block);
     copy(to + b * bytes,
-         operation.send + b * exchange.block_bytes() + piece.begin * exchange.element_bytes(), bytes,
-         store);
+         operation.send + b * exchange.block_bytes() + piece.begin * exchange.element_bytes(),
+         bytes, store);
   }
 }
 
@@ -62,15 +63,15 @@ Sources packed_sources(HostTeam& team, std::size_t piece_bytes, AreaOf area_of) 
   return {base, piece_bytes};
 }
 
-/// A reduction into whole buffers costs ranks x ranks reads if everyone reduces everything: from three ranks up the ranks
-/// share the work of a piece and then collect each other's results.
+/// A reduction into whole buffers costs ranks x ranks reads if everyone reduces everything: from
+/// three ranks up the ranks share the work of a piece and then collect each other's results.
 bool shares_work(const Exchange& exchange, int ranks) {
   return exchange.shape().reduces && !exchange.shape().many_in && ranks > 2;
 }
 
 Schedule staged(HostTeam& team, const Operation& operation, const Exchange& exchange) {
-  const std::size_t block_capacity =
-      transport::kStagingBytes / exchange.element_bytes() / static_cast<std::size_t>(exchange.blocks_in());
+  const std::size_t block_capacity = transport::kStagingBytes / exchange.element_bytes() /
+                                     static_cast<std::size_t>(exchange.blocks_in());
   // Whole cache lines while a piece has any.
   const std::size_t lines = block_capacity / 64 * 64;
   const std::size_t step = lines != 0 ? lines : block_capacity;
@@ -107,7 +108,8 @@ Schedule staged(HostTeam& team, const Operation& operation, const Exchange& exch
            exchange.store());
     }
   }
-  // No closing phase: the announcement of the next collective lies between these pieces and the next to fill an area.
+  // No closing phase: the announcement of the next collective lies between these pieces and the
+  // next to fill an area.
 }
 
 /// What peers touch in place: inputs where outputs are pulled, outputs where owners push.
@@ -149,7 +151,8 @@ const std::byte* peer_send(const HostTeam& team, std::uint64_t phase, int rank, 
   return team.resolve(rank, announcement.send_kind, announcement.send, bytes);
 }
 
-/// All-reduce and reduce: this rank owns a slice, reads it from all and writes it to all (to the root).
+/// All-reduce and reduce: this rank owns a slice, reads it from all and writes it to all (to the
+/// root).
 void reduce_own_slice(HostTeam& team, const Operation& operation, const Exchange& exchange,
                       std::uint64_t phase) {
   const Range mine = exchange.share({0, operation.count}, team.rank());
@@ -171,8 +174,7 @@ void reduce_own_slice(HostTeam& team, const Operation& operation, const Exchange
 void push_own_block(HostTeam& team, const Operation& operation, const Exchange& exchange,
                     std::uint64_t phase) {
   const auto ranks = static_cast<std::size_t>(team.ranks());
-  std::byte* const root =
-      peer_receive(team, phase, operation.root, ranks * exchange.block_bytes());
+  std::byte* const root = peer_receive(team, phase, operation.root, ranks * exchange.block_bytes());
   copy(root + static_cast<std::size_t>(team.rank()) * exchange.block_bytes(), operation.send,
        exchange.block_bytes(), exchange.store());
 }

@@ -26,16 +26,18 @@ std::uint64_t mix(std::uint64_t seed, std::uint64_t value) noexcept {
 
 std::uint64_t signature_of(const Operation& operation) noexcept {
   const Shape shape = shape_of(operation.function);
-  std::uint64_t signature = mix(static_cast<std::uint64_t>(operation.function) + 1, operation.count);
+  std::uint64_t signature =
+      mix(static_cast<std::uint64_t>(operation.function) + 1, operation.count);
   signature = mix(signature, static_cast<std::uint64_t>(operation.type));
   signature = mix(signature, shape.reduces ? static_cast<std::uint64_t>(operation.reduce) : 0);
-  return mix(signature, has_root(operation.function) ? static_cast<std::uint64_t>(operation.root) : 0);
+  return mix(signature,
+             has_root(operation.function) ? static_cast<std::uint64_t>(operation.root) : 0);
 }
 
 std::string describe(int rank, const Announcement& announcement) {
   const auto function = static_cast<Function>(announcement.function);
-  std::string text = fmt::format("rank {} called {} #{} (count {}, {}", rank, function_name(function),
-                                 announcement.sequence, announcement.count,
+  std::string text = fmt::format("rank {} called {} #{} (count {}, {}", rank,
+                                 function_name(function), announcement.sequence, announcement.count,
                                  type_name(static_cast<ncclDataType_t>(announcement.type)));
   if (shape_of(function).reduces) {
     text += fmt::format(", {}", reduce_name(static_cast<ReduceKind>(announcement.operation)));
@@ -142,7 +144,8 @@ void Exchange::deliver(const Sources& sources, Range piece) const {
   if (!is_sink()) {
     return;
   }
-  const std::size_t for_me = shape_.many_in ? static_cast<std::size_t>(rank_) * sources.block_stride : 0;
+  const std::size_t for_me =
+      shape_.many_in ? static_cast<std::size_t>(rank_) * sources.block_stride : 0;
   const std::size_t bytes = piece.size() * element_bytes_;
   std::byte* const out = operation_.receive + piece.begin * element_bytes_;
   if (shape_.reduces) {
@@ -151,7 +154,8 @@ void Exchange::deliver(const Sources& sources, Range piece) const {
     }
     reduce_inputs(sources.base, {&out, 1}, piece.size());
   } else if (shape_.many_out) {
-    // Each rank starts with its own block, so that ranks do not all read from the same peer at once.
+    // Each rank starts with its own block, so that ranks do not all read from the same peer at
+    // once.
     for (int step = 0; step < ranks_; ++step) {
       const auto from = static_cast<std::size_t>((rank_ + step) % ranks_);
       copy(out + from * block_bytes(), sources.base[from] + for_me, bytes, store_);
@@ -172,7 +176,8 @@ void Exchange::reduce_inputs(std::span<const std::byte* const> inputs,
     return;
   }
   // Every rank brought its own factor: multiply each input into scratch and add, block by block.
-  const Reduction sum{.type = operation_.type, .kind = ReduceKind::kSum, .ranks = ranks_, .scalar = 0};
+  const Reduction sum{
+      .type = operation_.type, .kind = ReduceKind::kSum, .ranks = ranks_, .scalar = 0};
   const std::size_t block = kScratchBytes / element_bytes_;
   std::vector<std::byte> scratch(inputs.size() * kScratchBytes);
   std::vector<const std::byte*> scaled(inputs.size());

@@ -1,5 +1,5 @@
-// What the host algorithms share: announcing an operation, comparing announcements, and delivering a piece of a collective
-// from wherever the ranks' inputs lie.
+// What the host algorithms share: announcing an operation, comparing announcements, and delivering
+// a piece of a collective from wherever the ranks' inputs lie.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ namespace ripieno::coll {
 struct Exposed {
   const std::byte* send = nullptr;
   const std::byte* receive = nullptr;
-  /// The rank's own layout (in place) rules out that peers read its input while it writes its output.
+  /// The rank's own layout (in place) rules out that peers read its input while it writes its
+  /// output.
   bool must_stage = false;
 };
 
@@ -28,13 +29,16 @@ void sign(transport::HostTeam& team, const Operation& operation);
 void announce(transport::HostTeam& team, const Operation& operation, std::uint64_t sequence,
               const Exposed& exposed);
 
-/// Whether all ranks signed `phase` alike. If not, every rank sees it, and all of them go on to explain().
+/// Whether all ranks signed `phase` alike. If not, every rank sees it, and all of them go on to
+/// explain().
 [[nodiscard]] bool all_agree(const transport::HostTeam& team, std::uint64_t phase) noexcept;
-/// One more phase in which all ranks announce in full; then throws Error (ncclInvalidUsage) naming both sides' values.
+/// One more phase in which all ranks announce in full; then throws Error (ncclInvalidUsage) naming
+/// both sides' values.
 [[nodiscard]] Schedule explain_disagreement(transport::HostTeam& team, const Operation& operation,
                                             std::uint64_t sequence);
 
-/// Where the inputs of all ranks lie for one piece: block b of rank r starts at base[r] + b * block_stride.
+/// Where the inputs of all ranks lie for one piece: block b of rank r starts at base[r] + b *
+/// block_stride.
 struct Sources {
   std::span<const std::byte*> base;
   std::size_t block_stride;
@@ -52,7 +56,8 @@ class Exchange {
   /// Takes over the factors of kPreMulSum that the ranks announced for `phase`, where they differ.
   void learn_scalars(const transport::HostTeam& team, std::uint64_t phase);
 
-  /// Writes elements `piece` of every block that this rank receives into its own output. Overwrites sources.base.
+  /// Writes elements `piece` of every block that this rank receives into its own output. Overwrites
+  /// sources.base.
   void deliver(const Sources& sources, Range piece) const;
 
   /// Reduces `count` elements of inputs[0..ranks) in rank order into every output.
@@ -61,7 +66,9 @@ class Exchange {
 
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::size_t element_bytes() const noexcept { return element_bytes_; }
-  [[nodiscard]] std::size_t block_bytes() const noexcept { return operation_.count * element_bytes_; }
+  [[nodiscard]] std::size_t block_bytes() const noexcept {
+    return operation_.count * element_bytes_;
+  }
   [[nodiscard]] bool is_source() const noexcept { return shape_.is_source(rank_, operation_.root); }
   [[nodiscard]] bool is_sink() const noexcept { return shape_.is_sink(rank_, operation_.root); }
   [[nodiscard]] int blocks_in() const noexcept { return shape_.blocks_in(ranks_); }

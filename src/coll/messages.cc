@@ -1,6 +1,7 @@
-// Send and receive between two ranks. A message is one or several pieces in the pair's mailbox: small ones travel in the
-// mailbox itself, buffers that the receiver can reach are read in place, all others go through the pair's two staging
-// areas in turn. Messages of a pair are matched in order.
+// Send and receive between two ranks. A message is one or several pieces in the pair's mailbox:
+// small ones travel in the mailbox itself, buffers that the receiver can reach are read in place,
+// all others go through the pair's two staging areas in turn. Messages of a pair are matched in
+// order.
 #include <algorithm>
 #include <cstring>
 
@@ -20,8 +21,8 @@ using transport::MessageSlot;
 
 constexpr SizeParameter kStreamingBytes{"RIPIENO_STREAMING_BYTES"};
 
-/// Up to here a message is copied out at once even where its buffer could be read in place: the sender is then free
-/// without waiting for the receiver.
+/// Up to here a message is copied out at once even where its buffer could be read in place: the
+/// sender is then free without waiting for the receiver.
 constexpr std::size_t kEagerBytes = std::size_t{16} << 10;
 
 std::size_t message_bytes(const Operation& operation) {
@@ -30,10 +31,11 @@ std::size_t message_bytes(const Operation& operation) {
 
 Store store_for(std::size_t bytes) {
   return bytes >= static_cast<std::size_t>(kStreamingBytes.value()) ? Store::kStreaming
-                                                                            : Store::kCached;
+                                                                    : Store::kCached;
 }
 
-/// Fills the slot of piece `number` with bytes [begin, begin + size) of the message, copied to where they travel.
+/// Fills the slot of piece `number` with bytes [begin, begin + size) of the message, copied to
+/// where they travel.
 void fill_copied_piece(HostTeam& team, int peer, std::uint64_t number, const Operation& message,
                        std::size_t begin, std::size_t size) {
   MessageSlot& slot = team.outgoing(peer, number);
@@ -58,16 +60,17 @@ const std::byte* piece_source(const HostTeam& team, int peer, std::uint64_t numb
     case Delivery::kDirect:
       return team.resolve(peer, slot.source_kind, slot.source, slot.piece_bytes);
   }
-  throw Error(ncclInternalError, "piece {} of a message from rank {} has unknown delivery {}", number,
-              peer, static_cast<int>(slot.delivery));
+  throw Error(ncclInternalError, "piece {} of a message from rank {} has unknown delivery {}",
+              number, peer, static_cast<int>(slot.delivery));
 }
 
 void check_size(const HostTeam& team, int peer, std::uint64_t sent, std::size_t expected) {
   if (sent != expected) {
-    throw Error(ncclInvalidUsage,
-                "message sizes disagree: rank {} sends {} bytes to rank {}, which receives {} bytes; "
-                "count and type of ncclSend and the matching ncclRecv must give equal sizes",
-                peer, sent, team.rank(), expected);
+    throw Error(
+        ncclInvalidUsage,
+        "message sizes disagree: rank {} sends {} bytes to rank {}, which receives {} bytes; "
+        "count and type of ncclSend and the matching ncclRecv must give equal sizes",
+        peer, sent, team.rank(), expected);
   }
 }
 
@@ -128,8 +131,8 @@ void exchange_with_self(std::span<const Operation> sends, std::span<const Operat
     const std::size_t expected = message_bytes(receives[message]);
     if (bytes != expected) {
       throw Error(ncclInvalidUsage,
-                  "message sizes disagree: a rank sends {} bytes to itself and receives {} bytes", bytes,
-                  expected);
+                  "message sizes disagree: a rank sends {} bytes to itself and receives {} bytes",
+                  bytes, expected);
     }
     if (bytes != 0) {
       copy(receives[message].receive, sends[message].send, bytes, store_for(bytes));

@@ -1,4 +1,5 @@
-// What a user asks for: one collective or one message, as values. Everything below the API speaks of operations.
+// What a user asks for: one collective or one message, as values. Everything below the API speaks
+// of operations.
 #pragma once
 
 #include <nccl.h>
@@ -34,16 +35,18 @@ struct Operation {
   ncclDataType_t type = ncclFloat32;
   ReduceKind reduce = ReduceKind::kSum;
   int root = 0;  ///< Root rank, or the peer of a message.
-  /// Elements of one block: of the whole buffer where ranks hold one block, of one rank's share elsewhere.
+  /// Elements of one block: of the whole buffer where ranks hold one block, of one rank's share
+  /// elsewhere.
   std::size_t count = 0;
   const std::byte* send = nullptr;
   std::byte* receive = nullptr;
-  std::uint64_t scalar = 0;                ///< kPreMulSum: the factor, when it is known at submission.
-  const std::byte* device_scalar = nullptr;  ///< kPreMulSum: where to read it when the operation runs, else nullptr.
+  std::uint64_t scalar = 0;  ///< kPreMulSum: the factor, when it is known at submission.
+  const std::byte* device_scalar =
+      nullptr;  ///< kPreMulSum: where to read it when the operation runs, else nullptr.
 };
 
-/// How a collective moves blocks of `count` elements: who holds how many, and whether they are reduced. All collectives
-/// are instances of this table.
+/// How a collective moves blocks of `count` elements: who holds how many, and whether they are
+/// reduced. All collectives are instances of this table.
 struct Shape {
   bool reduces;
   bool many_in;      ///< A source holds one block for every rank, else one block.
@@ -64,21 +67,53 @@ struct Shape {
 constexpr Shape shape_of(Function function) noexcept {
   switch (function) {
     case Function::kBroadcast:
-      return {.reduces = false, .many_in = false, .many_out = false, .root_source = true, .root_sink = false};
+      return {.reduces = false,
+              .many_in = false,
+              .many_out = false,
+              .root_source = true,
+              .root_sink = false};
     case Function::kReduce:
-      return {.reduces = true, .many_in = false, .many_out = false, .root_source = false, .root_sink = true};
+      return {.reduces = true,
+              .many_in = false,
+              .many_out = false,
+              .root_source = false,
+              .root_sink = true};
     case Function::kAllGather:
-      return {.reduces = false, .many_in = false, .many_out = true, .root_source = false, .root_sink = false};
+      return {.reduces = false,
+              .many_in = false,
+              .many_out = true,
+              .root_source = false,
+              .root_sink = false};
     case Function::kReduceScatter:
-      return {.reduces = true, .many_in = true, .many_out = false, .root_source = false, .root_sink = false};
+      return {.reduces = true,
+              .many_in = true,
+              .many_out = false,
+              .root_source = false,
+              .root_sink = false};
     case Function::kAlltoAll:
-      return {.reduces = false, .many_in = true, .many_out = true, .root_source = false, .root_sink = false};
+      return {.reduces = false,
+              .many_in = true,
+              .many_out = true,
+              .root_source = false,
+              .root_sink = false};
     case Function::kScatter:
-      return {.reduces = false, .many_in = true, .many_out = false, .root_source = true, .root_sink = false};
+      return {.reduces = false,
+              .many_in = true,
+              .many_out = false,
+              .root_source = true,
+              .root_sink = false};
     case Function::kGather:
-      return {.reduces = false, .many_in = false, .many_out = true, .root_source = false, .root_sink = true};
+      return {.reduces = false,
+              .many_in = false,
+              .many_out = true,
+              .root_source = false,
+              .root_sink = true};
     default:
-      return {.reduces = true, .many_in = false, .many_out = false, .root_source = false, .root_sink = false};
+      return {.reduces = true,
+              .many_in = false,
+              .many_out = false,
+              .root_source = false,
+              .root_sink = false};
   }
 }
 

@@ -12,8 +12,9 @@ struct Range {
   [[nodiscard]] constexpr std::size_t size() const noexcept { return end - begin; }
 };
 
-/// Slice `part` of `count` elements cut into `parts` nearly equal slices whose inner borders are multiples of `grain`
-/// elements. Slices are in order, disjoint, cover everything, and may be empty at the end.
+/// Slice `part` of `count` elements cut into `parts` nearly equal slices whose inner borders are
+/// multiples of `grain` elements. Slices are in order, disjoint, cover everything, and may be empty
+/// at the end.
 constexpr Range slice(std::size_t count, int part, int parts, std::size_t grain) noexcept {
   const std::size_t grains = (count + grain - 1) / grain;
   const auto n = static_cast<std::size_t>(parts);

@@ -26,12 +26,15 @@ std::string device_text(const connect::PeerInfo& peer) {
 
 Communicator::Communicator(InitRequest request) : request_(std::move(request)) {}
 
-Communicator::~Communicator() { abort(); }
+Communicator::~Communicator() {
+  abort();
+}
 
 std::string Communicator::label() const {
   const std::string name =
       request_.config.comm_name.empty() ? "" : fmt::format(" '{}'", request_.config.comm_name);
-  return fmt::format("communicator {:#x}{} rank {} of {}", bootstrap_->hash(), name, rank(), ranks());
+  return fmt::format("communicator {:#x}{} rank {} of {}", bootstrap_->hash(), name, rank(),
+                     ranks());
 }
 
 void Communicator::initialise() {
@@ -50,8 +53,8 @@ void Communicator::initialise() {
 
 void Communicator::connect() {
   const auto begin = std::chrono::steady_clock::now();
-  bootstrap_ = bootstrap::join(request_.ids, {.rank = rank(), .ranks = ranks()}, kInitTimeout.value(),
-                               cancellation_);
+  bootstrap_ = bootstrap::join(request_.ids, {.rank = rank(), .ranks = ranks()},
+                               kInitTimeout.value(), cancellation_);
   const auto joined = std::chrono::steady_clock::now();
   connect::HostLinks links =
       connect::connect_host(*bootstrap_, request_.device, kInitTimeout.value());
@@ -60,7 +63,8 @@ void Communicator::connect() {
   watch_peers(links);
   const auto end = std::chrono::steady_clock::now();
   using Milliseconds = std::chrono::duration<double, std::milli>;
-  log_info(log_subsystem::kInit, "{} device {} ({}) init COMPLETE in {:.2f} ms (bootstrap {:.2f}, connect {:.2f})",
+  log_info(log_subsystem::kInit,
+           "{} device {} ({}) init COMPLETE in {:.2f} ms (bootstrap {:.2f}, connect {:.2f})",
            label(), request_.device, device_text(links.peers[static_cast<std::size_t>(rank())]),
            Milliseconds(end - begin).count(), Milliseconds(joined - begin).count(),
            Milliseconds(end - joined).count());
@@ -74,7 +78,8 @@ void Communicator::watch_peers(const connect::HostLinks& links) {
         alive->peer_process_died(ranks);
       }
     };
-    watches_.push_back(observe::watch_process(process.process_id, process.link, std::move(on_death)));
+    watches_.push_back(
+        observe::watch_process(process.process_id, process.link, std::move(on_death)));
   }
 }
 
@@ -141,7 +146,8 @@ void Communicator::destroy() {
 
 void Communicator::abort() noexcept {
   cancellation_.cancel();
-  // While init runs, its thread owns everything: it is cancelled and joined. A finalize in the background waits for plans.
+  // While init runs, its thread owns everything: it is cancelled and joined. A finalize in the
+  // background waits for plans.
   if (state_.load(std::memory_order_acquire) != State::kInitialising) {
     sequencer_->abort();
   }
@@ -175,30 +181,37 @@ void Communicator::require_initialised() const {
   const ncclResult_t error = async_error();
   if (error == ncclInProgress || (error == ncclSuccess && !sequencer_)) {
     throw Error(ncclInvalidArgument,
-                "the communicator is still busy with an earlier call; poll ncclCommGetAsyncError() until it "
+                "the communicator is still busy with an earlier call; poll ncclCommGetAsyncError() "
+                "until it "
                 "no longer says ncclInProgress");
   }
   if (error != ncclSuccess) {
-    throw Error(error, "the communicator has failed: {}",
-                init_failure_.load() != ncclSuccess ? init_failure_text_ : sequencer_->failure_text());
+    throw Error(
+        error, "the communicator has failed: {}",
+        init_failure_.load() != ncclSuccess ? init_failure_text_ : sequencer_->failure_text());
   }
 }
 
 void Communicator::require_ready() const {
   require_initialised();
   if (state_.load(std::memory_order_acquire) != State::kReady) {
-    throw Error(ncclInvalidUsage, "the communicator has been finalized; no operation can be started on it");
+    throw Error(ncclInvalidUsage,
+                "the communicator has been finalized; no operation can be started on it");
   }
 }
 
-// ---- Operators: handle = key of the communicator in the high half, index past the built-in operators in the low half ----
+// ---- Operators ----
+//
+// A handle holds the communicator's key in its high half and, in the low half, an index past the
+// built-in operators.
 
 ncclRedOp_t Communicator::add_operator(const PreMulSum& definition) {
   const std::lock_guard lock(operators_mutex_);
   auto slot = std::find(operators_.begin(), operators_.end(), std::nullopt);
   const auto index = static_cast<std::size_t>(slot - operators_.begin());
   if (index + ncclNumOps > 0xffff) {
-    throw Error(ncclInvalidUsage, "this communicator already has {} operators; destroy some with ncclRedOpDestroy()",
+    throw Error(ncclInvalidUsage,
+                "this communicator already has {} operators; destroy some with ncclRedOpDestroy()",
                 operators_.size());
   }
   if (slot == operators_.end()) {
@@ -219,7 +232,8 @@ std::size_t Communicator::operator_index(ncclRedOp_t handle) const {
   if ((value >> 16) != operator_key_ || low < ncclNumOps || index >= operators_.size() ||
       !operators_[index]) {
     throw Error(ncclInvalidArgument,
-                "operator {:#x} is unknown here: it is neither one of 0 to {} nor one that this communicator "
+                "operator {:#x} is unknown here: it is neither one of 0 to {} nor one that this "
+                "communicator "
                 "created and has not destroyed",
                 value, ncclNumOps - 1);
   }

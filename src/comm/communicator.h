@@ -4,8 +4,8 @@
 //           |            |            |             |
 //           +------------+---- abort, at any moment ---+----> (destroyed)
 //
-// A failure does not change the state: it is kept beside it, and every later call returns it until the communicator is
-// destroyed or aborted.
+// A failure does not change the state: it is kept beside it, and every later call returns it until
+// the communicator is destroyed or aborted.
 #pragma once
 
 #include <nccl.h>
@@ -91,7 +91,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   /// Throws Error (ncclInvalidUsage) when there are too many.
   [[nodiscard]] ncclRedOp_t add_operator(const PreMulSum& definition);
-  /// Throws Error (ncclInvalidArgument) for a built-in operator, one of another communicator, or an unknown one.
+  /// Throws Error (ncclInvalidArgument) for a built-in operator, one of another communicator, or an
+  /// unknown one.
   void remove_operator(ncclRedOp_t handle);
   [[nodiscard]] PreMulSum find_operator(ncclRedOp_t handle) const;
 

@@ -1,5 +1,5 @@
-// Reading ncclConfig_t. A program compiled against an older header hands over a shorter struct: only the bytes that it says
-// it has are read, the rest keeps "not set".
+// Reading ncclConfig_t. A program compiled against an older header hands over a shorter struct:
+// only the bytes that it says it has are read, the rest keeps "not set".
 #include "comm/config.h"
 
 #include <algorithm>
@@ -78,7 +78,9 @@ void drop_newer_fields(ncclConfig_t& config) {
   }
 }
 
-bool is_set(int value) { return value != NCCL_CONFIG_UNDEF_INT; }
+bool is_set(int value) {
+  return value != NCCL_CONFIG_UNDEF_INT;
+}
 
 bool flag(const char* name, int value, bool otherwise) {
   if (!is_set(value)) {
@@ -95,8 +97,8 @@ int number(const char* name, int value, int least, int most, int otherwise) {
     return otherwise;
   }
   if (value < least || value > most) {
-    throw Error(ncclInvalidArgument, "config.{} is {}; valid values are {} to {}", name, value, least,
-                most);
+    throw Error(ncclInvalidArgument, "config.{} is {}; valid values are {} to {}", name, value,
+                least, most);
   }
   return value;
 }
@@ -132,12 +134,14 @@ Config parse_config(const ncclConfig_t* user) {
   constexpr int kMost = 1 << 30;
   Config config;
   config.blocking = flag("blocking", given.blocking, config.blocking);
-  config.cga_cluster_size = number("cgaClusterSize", given.cgaClusterSize, 0, 8, config.cga_cluster_size);
+  config.cga_cluster_size =
+      number("cgaClusterSize", given.cgaClusterSize, 0, 8, config.cga_cluster_size);
   config.min_ctas = number("minCTAs", given.minCTAs, 1, kMost, config.min_ctas);
-  config.max_ctas = number("maxCTAs", given.maxCTAs, 1, kMost,
-                           std::max(config.max_ctas, config.min_ctas));
+  config.max_ctas =
+      number("maxCTAs", given.maxCTAs, 1, kMost, std::max(config.max_ctas, config.min_ctas));
   if (config.min_ctas > config.max_ctas) {
-    throw Error(ncclInvalidArgument, "config.minCTAs is {} and config.maxCTAs is {}; minCTAs must not be larger",
+    throw Error(ncclInvalidArgument,
+                "config.minCTAs is {} and config.maxCTAs is {}; minCTAs must not be larger",
                 config.min_ctas, config.max_ctas);
   }
   config.net_name = given.netName != nullptr ? given.netName : "";
@@ -148,8 +152,10 @@ Config parse_config(const ncclConfig_t* user) {
   config.cta_policy = number("CTAPolicy", given.CTAPolicy, 0, 3, config.cta_policy);
   config.shrink_share = flag("shrinkShare", given.shrinkShare, config.shrink_share);
   config.nvls_ctas = maybe_number("nvlsCTAs", given.nvlsCTAs, 1, kMost);
-  config.channels_per_net_peer = maybe_number("nChannelsPerNetPeer", given.nChannelsPerNetPeer, 1, 64);
-  config.nvlink_centric_sched = flag("nvlinkCentricSched", given.nvlinkCentricSched, config.nvlink_centric_sched);
+  config.channels_per_net_peer =
+      maybe_number("nChannelsPerNetPeer", given.nChannelsPerNetPeer, 1, 64);
+  config.nvlink_centric_sched =
+      flag("nvlinkCentricSched", given.nvlinkCentricSched, config.nvlink_centric_sched);
   apply_environment(config);
   return config;
 }

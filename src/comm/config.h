@@ -1,5 +1,5 @@
-// What a user asked of a communicator: an ncclConfig_t of any version, checked field by field, with defaults filled in and
-// environment variables applied.
+// What a user asked of a communicator: an ncclConfig_t of any version, checked field by field, with
+// defaults filled in and environment variables applied.
 #pragma once
 
 #include <nccl.h>
@@ -26,8 +26,9 @@ struct Config {
   bool nvlink_centric_sched = false;
 };
 
-/// Reads `user` (nullptr: all defaults). Only `user->size` bytes are looked at, whatever that is, and fields newer than
-/// `user->version` count as not set. Throws Error (ncclInvalidArgument) naming the field, its value and what is valid.
+/// Reads `user` (nullptr: all defaults). Only `user->size` bytes are looked at, whatever that is,
+/// and fields newer than `user->version` count as not set. Throws Error (ncclInvalidArgument)
+/// naming the field, its value and what is valid.
 [[nodiscard]] Config parse_config(const ncclConfig_t* user);
 
 }  // namespace ripieno::comm

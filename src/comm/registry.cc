@@ -28,9 +28,10 @@ Error unknown_handle(ncclComm_t handle) {
   if (handle == nullptr) {
     return {ncclInvalidArgument, "comm is NULL"};
   }
-  return {ncclInvalidArgument,
-          "comm {} is not a live communicator: it was already destroyed or aborted, or never created",
-          fmt::ptr(handle)};
+  return {
+      ncclInvalidArgument,
+      "comm {} is not a live communicator: it was already destroyed or aborted, or never created",
+      fmt::ptr(handle)};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Handles of live communicators. A handle is only ever looked up, never followed: a destroyed or invented one is answered
-// with a sentence instead of a crash.
+// Handles of live communicators. A handle is only ever looked up, never followed: a destroyed or
+// invented one is answered with a sentence instead of a crash.
 #pragma once
 
 #include <nccl.h>

@@ -14,7 +14,8 @@
 
 namespace ripieno::connect {
 
-/// What every rank knows of every other once the communicator is up. Trivially copyable: it travels as it is.
+/// What every rank knows of every other once the communicator is up. Trivially copyable: it travels
+/// as it is.
 struct PeerInfo {
   std::uint64_t host_hash;
   std::uint64_t process_token;  ///< Random, one per process.

@@ -1,6 +1,7 @@
-// The device seam: everything the library needs from the machine that holds the ranks' memory and runs their streams.
-// `host/` implements it over the host runtime; a GPU backend implements the same interface. Nothing above this room
-// knows which one it talks to. Streams, events and graphs travel as the CUDA runtime's handles in both cases.
+// The device seam: everything the library needs from the machine that holds the ranks' memory and
+// runs their streams. `host/` implements it over the host runtime; a GPU backend implements the
+// same interface. Nothing above this room knows which one it talks to. Streams, events and graphs
+// travel as the CUDA runtime's handles in both cases.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,8 +24,8 @@ namespace ripieno::device {
 using Task = hostrt::Task;
 using Submission = hostrt::Submission;
 
-/// What another process of the host needs to map this process's device memory. Trivially copyable; travels over
-/// the authenticated bootstrap only.
+/// What another process of the host needs to map this process's device memory. Trivially copyable;
+/// travels over the authenticated bootstrap only.
 struct MemoryTicket {
   hostrt::FdTicket arena;
 };
@@ -41,7 +42,8 @@ class PeerMemory {
   [[nodiscard]] virtual int link() const noexcept = 0;
 };
 
-/// One device of this process. Thread-safe. Functions throw Error (ncclUnhandledCudaError, ncclSystemError).
+/// One device of this process. Thread-safe. Functions throw Error (ncclUnhandledCudaError,
+/// ncclSystemError).
 class Device {
  public:
   virtual ~Device() = default;
@@ -57,7 +59,8 @@ class Device {
   // Streams and stream-ordered operations.
   [[nodiscard]] virtual cudaStream_t create_stream() = 0;
   virtual void destroy_stream(cudaStream_t stream) = 0;
-  /// `stream` itself, or this device's default stream where it is NULL (which otherwise means the current device's).
+  /// `stream` itself, or this device's default stream where it is NULL (which otherwise means the
+  /// current device's).
   [[nodiscard]] virtual cudaStream_t explicit_stream(cudaStream_t stream) = 0;
   virtual void synchronize(cudaStream_t stream) = 0;
   virtual void copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) = 0;
@@ -89,15 +92,17 @@ class Backend {
   virtual void set_current_device(int ordinal) = 0;
   [[nodiscard]] virtual Device& device(int ordinal) = 0;
 
-  /// Offset of `pointer` in this process's shareable device memory; nothing if a peer process cannot map it. Fast: on
-  /// the path of every operation.
-  [[nodiscard]] virtual std::optional<std::uint64_t> share_offset(const void* pointer) const noexcept = 0;
+  /// Offset of `pointer` in this process's shareable device memory; nothing if a peer process
+  /// cannot map it. Fast: on the path of every operation.
+  [[nodiscard]] virtual std::optional<std::uint64_t> share_offset(
+      const void* pointer) const noexcept = 0;
   [[nodiscard]] virtual MemoryTicket memory_ticket() = 0;
   /// Throws Error (ncclRemoteError) when the process behind the ticket is gone, silent or refuses.
   [[nodiscard]] virtual std::shared_ptr<PeerMemory> import_memory(
       const MemoryTicket& ticket, std::chrono::milliseconds timeout) = 0;
 
-  /// Hands tasks to their streams in this order (see hostrt::submit for inline execution and capture).
+  /// Hands tasks to their streams in this order (see hostrt::submit for inline execution and
+  /// capture).
   virtual void submit(std::span<Submission> submissions) = 0;
   [[nodiscard]] virtual bool is_capturing(cudaStream_t stream) = 0;
 };

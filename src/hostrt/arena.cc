@@ -194,7 +194,7 @@ void Arena::poison_beyond(const Extent& extent) noexcept {
   poison(memory_ + extent.end, std::min(kRedZone, reserved_ - extent.end));
 }
 
-// ---- The C++ face -------------------------------------------------------------------------------
+// ---- The C++ face ----
 
 std::span<std::byte> arena() noexcept {
   return Arena::range();

@@ -200,7 +200,7 @@ void update_dependencies(Stream& stream, const std::vector<GraphNode*>& nodes, b
   }
 }
 
-// ---- What a captured stream is given ------------------------------------------------------------
+// ---- What a captured stream is given ----
 
 void capture_task(Stream& stream, std::unique_ptr<Task> task, cudaGraphNodeType type) {
   const std::lock_guard guard(captures().mutex);
@@ -277,7 +277,7 @@ void capture_external_record(Stream& stream, cudaEvent_t event) {
   capture_task(stream, make_event_record_task(event), cudaGraphNodeTypeEventRecord);
 }
 
-// ---- What is not allowed meanwhile --------------------------------------------------------------
+// ---- What is not allowed meanwhile ----
 
 void refuse_while_captured(Stream& stream) {
   if (!is_captured(stream)) return;

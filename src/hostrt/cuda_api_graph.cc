@@ -156,7 +156,7 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
   });
 }
 
-// ---- Running ------------------------------------------------------------------------------------
+// ---- Running ----
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
                                  unsigned long long flags) {
@@ -212,7 +212,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   return call([&] { GraphExec::Pool::destroy(&resolve_exec(exec)); });
 }
 
-// ---- User objects -------------------------------------------------------------------------------
+// ---- User objects ----
 
 namespace {
 

@@ -137,7 +137,7 @@ void VirtualDevice::disable_all_peers() {
   peers_.assign(peers_.size(), false);
 }
 
-// ---- Look-up ------------------------------------------------------------------------------------
+// ---- Look-up ----
 
 VirtualDevice& device(int ordinal) {
   if (ordinal < 0 || ordinal >= device_count()) {
@@ -164,7 +164,7 @@ Stream& resolve_stream(cudaStream_t handle) {
   return *stream;
 }
 
-// ---- The C++ face -------------------------------------------------------------------------------
+// ---- The C++ face ----
 
 int device_count() noexcept {
   static const int count = configured_devices();

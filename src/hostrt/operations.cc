@@ -143,7 +143,7 @@ std::unique_ptr<Task> make_keep_alive_task(std::shared_ptr<const void> object) {
   return make_call_task([object = std::move(object)] {}, true);
 }
 
-// ---- Into a stream ------------------------------------------------------------------------------
+// ---- Into a stream ----
 
 void enqueue_task(Stream& stream, std::unique_ptr<Task> task, cudaGraphNodeType type) {
   if (is_captured(stream)) {

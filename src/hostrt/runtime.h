@@ -37,7 +37,7 @@ class RIPIENO_HOSTRT_API RuntimeError : public std::runtime_error {
   cudaError_t code_;
 };
 
-// ---- Devices ------------------------------------------------------------------------------------
+// ---- Devices ----
 
 /// Number of virtual devices (RIPIENO_HOST_DEVICES, default 8).
 RIPIENO_HOSTRT_API int device_count() noexcept;
@@ -45,7 +45,7 @@ RIPIENO_HOSTRT_API int device_count() noexcept;
 RIPIENO_HOSTRT_API int current_device() noexcept;
 RIPIENO_HOSTRT_API void set_current_device(int device);
 
-// ---- Memory -------------------------------------------------------------------------------------
+// ---- Memory ----
 
 /// Where the arena of this process is mapped. Lock-free; empty before the first allocation or
 /// export.
@@ -59,7 +59,7 @@ RIPIENO_HOSTRT_API void* allocate(int device, std::size_t bytes);
 /// Frees memory of allocate(); nullptr is allowed. Whole pages go back to the system at once.
 RIPIENO_HOSTRT_API void release(void* pointer);
 
-// ---- Sharing file descriptors between processes of a host ---------------------------------------
+// ---- Sharing file descriptors between processes of a host ----
 
 /// Tells another process how to fetch a file descriptor published here: the owner's abstract Unix
 /// socket and a 256-bit secret that proves the right to it (a keyed challenge, the secret itself
@@ -91,7 +91,7 @@ RIPIENO_HOSTRT_API FetchedFd fetch_fd(const FdTicket& ticket, std::chrono::milli
 /// The ticket of this process's arena (created when need be).
 RIPIENO_HOSTRT_API FdTicket arena_ticket();
 
-// ---- Streams ------------------------------------------------------------------------------------
+// ---- Streams ----
 
 /// A task and the stream it goes to; `stream` is any CUDA stream handle, the default ones included.
 struct Submission {

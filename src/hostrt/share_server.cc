@@ -84,7 +84,7 @@ void ShareServer::withdraw(const FdTicket& ticket) noexcept {
   if (found != published_.end() && found->second.secret == ticket.secret) published_.erase(found);
 }
 
-// ---- The thread ---------------------------------------------------------------------------------
+// ---- The thread ----
 
 void ShareServer::serve() noexcept {
   std::array<epoll_event, 32> events;
@@ -199,7 +199,7 @@ bool ShareServer::grant(Connection& connection, const share::Answer& answer) {
   return share::send_message(connection.socket.get(), grant, found->second.fd);
 }
 
-// ---- Forks --------------------------------------------------------------------------------------
+// ---- Forks ----
 
 // A child must not keep the server's sockets open, or clients would not see the parent's death. The
 // lock makes the table of connections whole at the moment of the fork.
@@ -217,7 +217,7 @@ void ShareServer::after_fork_in_child() noexcept {
   server.mutex_.unlock();
 }
 
-// ---- The C++ face -------------------------------------------------------------------------------
+// ---- The C++ face ----
 
 FdTicket publish_fd(int fd, std::uint64_t bytes) {
   return ShareServer::instance().publish(fd, bytes);

@@ -88,7 +88,7 @@ void Stream::give_up(std::unique_ptr<Task> task) {
   carry_out(afterwards);
 }
 
-// ---- Under the lock -----------------------------------------------------------------------------
+// ---- Under the lock ----
 
 void Stream::complete_one(Afterwards& afterwards) noexcept {
   completed_.store(completed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -136,7 +136,7 @@ void Stream::execute_until(Position position, Lock& lock) noexcept {
   }
 }
 
-// ---- After it -----------------------------------------------------------------------------------
+// ---- After it ----
 
 void Stream::carry_out(const Afterwards& afterwards) noexcept {
   // The stream may be gone by now where only waiters are to be woken; its memory stays (see
@@ -200,7 +200,7 @@ void Stream::work() noexcept {
   release();
 }
 
-// ---- Waiting ------------------------------------------------------------------------------------
+// ---- Waiting ----
 
 void Stream::wait_for(Position position) {
   if (reached(position)) return;
@@ -236,7 +236,7 @@ void Stream::sleep_until(Position position) noexcept {
   --waiters_;
 }
 
-// ---- Life ---------------------------------------------------------------------------------------
+// ---- Life ----
 
 void Stream::release() noexcept {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) Pool::destroy(this);

@@ -114,7 +114,7 @@ void InlineDriver::hand_over() {
   }
 }
 
-// ---- The C++ face -------------------------------------------------------------------------------
+// ---- The C++ face ----
 
 void submit(std::span<Submission> submissions) {
   check_process();

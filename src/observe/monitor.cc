@@ -21,7 +21,8 @@
 namespace ripieno::observe {
 namespace {
 
-/// Process descriptor of `process_id`; empty when there is no such process, or none that can be seen from here.
+/// Process descriptor of `process_id`; empty when there is no such process, or none that can be
+/// seen from here.
 UniqueFd open_process(int process_id) {
   return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, process_id, 0)));
 }
@@ -110,7 +111,8 @@ class Monitor {
   void serve() {
     std::array<epoll_event, 16> events{};
     for (;;) {
-      const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), -1);
+      const int count =
+          epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), -1);
       for (int index = 0; index < count; ++index) {
         const std::uint64_t id = events[static_cast<std::size_t>(index)].data.u64;
         if (id == kWake) {

@@ -55,7 +55,8 @@ void Patience::report_stall() {
   reported_ = true;
   const Waiting* waiting = waiter_.waiting();
   if (waiting == nullptr) {
-    log_warn(log_subsystem::kColl, "{}: {} has waited {} s for an earlier operation of the same communicator",
+    log_warn(log_subsystem::kColl,
+             "{}: {} has waited {} s for an earlier operation of the same communicator",
              sequencer_.label(), waiter_.describe(), kStallSeconds.value().count());
     return;
   }

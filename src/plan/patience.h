@@ -1,6 +1,7 @@
-// How a thread waits for peers: it spins for moments, gives up its core to others for a while, and then sleeps until its
-// rank's bell rings. With more runnable ranks than cores every spin delays the peer it waits for, so the spinning is short;
-// the sleep is the rule for long waits, and costs a waker one system call.
+// How a thread waits for peers: it spins for moments, gives up its core to others for a while, and
+// then sleeps until its rank's bell rings. With more runnable ranks than cores every spin delays
+// the peer it waits for, so the spinning is short; the sleep is the rule for long waits, and costs
+// a waker one system call.
 #pragma once
 
 #include <chrono>
@@ -25,7 +26,8 @@ class Waiter {
 
 class Patience {
  public:
-  Patience(Sequencer& sequencer, Waiter& waiter) noexcept : sequencer_(sequencer), waiter_(waiter) {}
+  Patience(Sequencer& sequencer, Waiter& waiter) noexcept
+      : sequencer_(sequencer), waiter_(waiter) {}
 
   /// Waits a little, more patiently each time. Throws Error when a peer can no longer do its part.
   void pause();

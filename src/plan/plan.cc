@@ -16,7 +16,8 @@ namespace {
 using coll::Function;
 using coll::Operation;
 
-/// How long the submitting thread tries to finish a small operation itself before the stream's worker takes over.
+/// How long the submitting thread tries to finish a small operation itself before the stream's
+/// worker takes over.
 constexpr std::chrono::microseconds kInlineBudget{200};
 
 /// The factor of kPreMulSum may lie in device memory until the operation runs.
@@ -140,7 +141,9 @@ class PlanTask : public device::Task, private Waiter {
   bool ended_ = false;
 };
 
-bool is_ready(Waiting* waiting) noexcept { return waiting == nullptr || waiting->ready(); }
+bool is_ready(Waiting* waiting) noexcept {
+  return waiting == nullptr || waiting->ready();
+}
 
 class CollectiveTask final : public PlanTask {
  public:
@@ -175,22 +178,23 @@ struct Messages {
 
 class GroupTask final : public PlanTask {
  public:
-  explicit GroupTask(Batch batch) : PlanTask(batch.sequencer), operations_(std::move(batch.operations)) {
+  explicit GroupTask(Batch batch)
+      : PlanTask(batch.sequencer), operations_(std::move(batch.operations)) {
     Messages messages = sort_messages();
     const auto self = sequencer()->rank();
     const std::size_t sends = messages.sends[self].size();
     const std::size_t receives = messages.receives[self].size();
     if (sends != receives) {
-      throw Error(ncclInvalidUsage,
-                  "rank {} sends {} and receives {} messages to and from itself in this group; a message "
-                  "to oneself needs its receive in the same group",
-                  self, sends, receives);
+      throw Error(
+          ncclInvalidUsage,
+          "rank {} sends {} and receives {} messages to and from itself in this group; a message "
+          "to oneself needs its receive in the same group",
+          self, sends, receives);
     }
   }
 
   [[nodiscard]] std::unique_ptr<device::Task> clone() const override {
-    return std::make_unique<GroupTask>(
-        Batch{.sequencer = sequencer(), .operations = operations_});
+    return std::make_unique<GroupTask>(Batch{.sequencer = sequencer(), .operations = operations_});
   }
 
  private:

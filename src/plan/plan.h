@@ -1,5 +1,6 @@
-// From the operations of a group to tasks in streams. A plan is what one rank does at one group end: its collectives one
-// after the other, and beside them all its messages, those of each peer and direction in order.
+// From the operations of a group to tasks in streams. A plan is what one rank does at one group
+// end: its collectives one after the other, and beside them all its messages, those of each peer
+// and direction in order.
 #pragma once
 
 #include <memory>
@@ -22,7 +23,8 @@ struct Batch {
 [[nodiscard]] std::unique_ptr<device::Task> make_task(std::shared_ptr<Sequencer> sequencer,
                                                       const coll::Operation& operation);
 
-/// Turns a batch into a task. Throws Error (ncclInvalidUsage) when messages to oneself do not pair up.
+/// Turns a batch into a task. Throws Error (ncclInvalidUsage) when messages to oneself do not pair
+/// up.
 [[nodiscard]] std::unique_ptr<device::Task> make_task(Batch batch);
 
 }  // namespace ripieno::plan

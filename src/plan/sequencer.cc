@@ -70,8 +70,9 @@ void Sequencer::peer_process_died(const std::vector<int>& ranks) noexcept {
     Presence seen = Presence::kJoined;
     const bool was_in = line.presence.compare_exchange_strong(seen, Presence::kDied);
     if (was_in || seen == Presence::kDied) {
-      fail(Error(ncclRemoteError, "rank {} died: its process {} ended without leaving the communicator",
-                 peer, line.process_id));
+      fail(Error(ncclRemoteError,
+                 "rank {} died: its process {} ended without leaving the communicator", peer,
+                 line.process_id));
     }
   }
 }
@@ -83,7 +84,8 @@ void Sequencer::abort() noexcept {
       stop(Presence::kAborted);
     }
   }
-  // A plan that has begun looks at the stop flag between any two waits, so this is the time of one copy at most.
+  // A plan that has begun looks at the stop flag between any two waits, so this is the time of one
+  // copy at most.
   const auto end = std::chrono::steady_clock::now() + kAbortPatience;
   while (begun_.load(std::memory_order_seq_cst) > ended_.load(std::memory_order_seq_cst) &&
          std::chrono::steady_clock::now() < end) {
@@ -130,7 +132,8 @@ void Sequencer::check_peers(const Waiting* waiting) const {
         // Looked at after its presence: what it published before it left still counts.
         if (waiting != nullptr && waiting->waits_for(peer)) {
           throw Error(ncclRemoteError,
-                      "rank {} destroyed its communicator without taking part in this operation", peer);
+                      "rank {} destroyed its communicator without taking part in this operation",
+                      peer);
         }
         break;
       case Presence::kAbsent:

@@ -1,6 +1,6 @@
-// One rank's plans, one after the other, and every reason to stop them. Plans of a communicator run in the order in which
-// they entered their streams, whatever streams those are. When the rank fails, is aborted, or a peer is gone, all its
-// plans end at once and the reason is kept.
+// One rank's plans, one after the other, and every reason to stop them. Plans of a communicator run
+// in the order in which they entered their streams, whatever streams those are. When the rank
+// fails, is aborted, or a peer is gone, all its plans end at once and the reason is kept.
 #pragma once
 
 #include <nccl.h>
@@ -53,21 +53,26 @@ class Sequencer {
   [[nodiscard]] bool stopped() const noexcept { return stopped_.load(std::memory_order_acquire); }
   /// Records the first failure, tells the peers and wakes everything. Later ones are ignored.
   void fail(const Error& error) noexcept;
-  /// The process that holds `ranks` has ended: those that had not left are dead, and this rank fails.
+  /// The process that holds `ranks` has ended: those that had not left are dead, and this rank
+  /// fails.
   void peer_process_died(const std::vector<int>& ranks) noexcept;
-  /// Stops without telling peers anything but that this rank is gone; waits (bounded) until no plan is running.
+  /// Stops without telling peers anything but that this rank is gone; waits (bounded) until no plan
+  /// is running.
   void abort() noexcept;
   /// Leaves in good order.
   void leave() noexcept;
   /// The failure, ncclSuccess if there is none.
-  [[nodiscard]] ncclResult_t failure() const noexcept { return failure_.load(std::memory_order_acquire); }
+  [[nodiscard]] ncclResult_t failure() const noexcept {
+    return failure_.load(std::memory_order_acquire);
+  }
   [[nodiscard]] std::string failure_text() const;
   /// Throws Error when a peer has failed, died, aborted, or left although `waiting` needs it.
   void check_peers(const Waiting* waiting) const;
 
   // ---- Sleeping ----
 
-  /// Sleeps until the rank's bell rings or `timeout` passes, unless `last_look` returns true once the bell is watched.
+  /// Sleeps until the rank's bell rings or `timeout` passes, unless `last_look` returns true once
+  /// the bell is watched.
   template <typename LastLook>
   void sleep(std::chrono::milliseconds timeout, LastLook last_look) {
     transport::RankLine& line = team_->page().line(rank());

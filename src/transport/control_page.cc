@@ -19,7 +19,8 @@ constexpr std::size_t round_to_pages(std::size_t bytes) {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
-/// Offsets of the areas, in the order in which they lie. Areas that are touched by every operation come first and dense.
+/// Offsets of the areas, in the order in which they lie. Areas that are touched by every operation
+/// come first and dense.
 struct Layout {
   explicit Layout(int ranks) {
     const auto n = static_cast<std::size_t>(ranks);
@@ -65,7 +66,8 @@ ControlPage::ControlPage(UniqueFd fd, int ranks)
       mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_.get(), 0);
   if (address == MAP_FAILED) {
     throw Error::system(
-        fmt::format("cannot map the communicator's control page ({} bytes of address space)", bytes_),
+        fmt::format("cannot map the communicator's control page ({} bytes of address space)",
+                    bytes_),
         errno);
   }
   // The file starts as zeros, which is the initial value of every field.
@@ -79,7 +81,9 @@ ControlPage::ControlPage(UniqueFd fd, int ranks)
   message_staging_ = base_ + layout.message_staging;
 }
 
-ControlPage::~ControlPage() { munmap(base_, bytes_); }
+ControlPage::~ControlPage() {
+  munmap(base_, bytes_);
+}
 
 void ControlPage::ring(int rank) const noexcept {
   if (line(rank).sleepers.load(std::memory_order_seq_cst) != 0) {

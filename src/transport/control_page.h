@@ -1,10 +1,12 @@
-// The control page: one shared mapping per communicator and host, through which its ranks meet. It holds, for every rank,
-// a bell to wake it, two arrival slots that carry what the rank is about to do (and small payloads themselves), staging
-// space for memory that peers cannot map, and for every ordered pair of ranks a mailbox for messages. The mapping is a
-// sparse memfd: only what is used costs memory, and nothing outlives the last process.
+// The control page: one shared mapping per communicator and host, through which its ranks meet. It
+// holds, for every rank, a bell to wake it, two arrival slots that carry what the rank is about to
+// do (and small payloads themselves), staging space for memory that peers cannot map, and for every
+// ordered pair of ranks a mailbox for messages. The mapping is a sparse memfd: only what is used
+// costs memory, and nothing outlives the last process.
 //
-// Who writes what is said at each field. A word that others wait for is stored (after the data it announces) and read with
-// sequentially consistent order: together with `sleepers` that closes the gap between a last look and falling asleep.
+// Who writes what is said at each field. A word that others wait for is stored (after the data it
+// announces) and read with sequentially consistent order: together with `sleepers` that closes the
+// gap between a last look and falling asleep.
 #pragma once
 
 #include <nccl.h>
@@ -42,7 +44,8 @@ struct BufferRef {
   Kind kind;
 };
 
-/// What a rank is about to do: compared between ranks, and the source of addresses for the Direct algorithm.
+/// What a rank is about to do: compared between ranks, and the source of addresses for the Direct
+/// algorithm.
 struct Announcement {
   std::uint64_t count;
   std::uint64_t scalar;    ///< kPreMulSum: this rank's factor.
@@ -60,8 +63,9 @@ struct Announcement {
 };
 static_assert(sizeof(Announcement) == 64);
 
-/// Written by its rank only. `phase` is stored last; a reader that sees phase >= p sees what was written before p. A slot is
-/// used for every second phase: its rank may overwrite it once every peer has passed the phase in between.
+/// Written by its rank only. `phase` is stored last; a reader that sees phase >= p sees what was
+/// written before p. A slot is used for every second phase: its rank may overwrite it once every
+/// peer has passed the phase in between.
 struct alignas(128) ArrivalSlot {
   std::atomic<std::uint64_t> phase;
   std::uint64_t signature;  ///< Hash of the parts of the announcement that must agree.
@@ -73,18 +77,19 @@ static_assert(sizeof(ArrivalSlot) == 128);
 
 /// How a rank stands to the communicator.
 enum class Presence : std::uint32_t {
-  kAbsent = 0,   ///< Has not mapped the page yet.
+  kAbsent = 0,  ///< Has not mapped the page yet.
   kJoined = 1,
-  kLeft = 2,     ///< Destroyed its communicator in good order.
+  kLeft = 2,  ///< Destroyed its communicator in good order.
   kAborted = 3,
-  kFailed = 4,   ///< Met an error and left its sentence in `fault`.
-  kDied = 5,     ///< Its process ended without leaving; set by whoever noticed.
+  kFailed = 4,  ///< Met an error and left its sentence in `fault`.
+  kDied = 5,    ///< Its process ended without leaving; set by whoever noticed.
 };
 
 /// Written by its rank, except `bell` and (once its process is gone) `presence`.
 struct alignas(128) RankLine {
-  std::atomic<std::uint32_t> bell;      ///< Futex word; any peer adds one to wake the rank's threads.
-  std::atomic<std::uint32_t> sleepers;  ///< Threads of the rank that sleep on `bell` or are about to.
+  std::atomic<std::uint32_t> bell;  ///< Futex word; any peer adds one to wake the rank's threads.
+  std::atomic<std::uint32_t>
+      sleepers;  ///< Threads of the rank that sleep on `bell` or are about to.
   std::atomic<Presence> presence;
   std::int32_t process_id;
   std::int32_t fault_code;  ///< ncclResult_t behind kFailed; stored before presence.
@@ -157,8 +162,9 @@ class ControlPage {
     return message_staging_ + (2 * pair + (number & 1)) * kMessagePieceBytes;
   }
 
-  /// Wakes the threads of `rank` that sleep on its bell; costs one load when none does. The caller has published what
-  /// they wait for with a sequentially consistent store, so either this look sees the sleeper or its last look sees that.
+  /// Wakes the threads of `rank` that sleep on its bell; costs one load when none does. The caller
+  /// has published what they wait for with a sequentially consistent store, so either this look
+  /// sees the sleeper or its last look sees that.
   void ring(int rank) const noexcept;
   /// Wakes all threads of `rank` regardless.
   void ring_always(int rank) const noexcept;

@@ -35,9 +35,10 @@ std::byte* HostTeam::resolve(int peer, BufferRef::Kind kind, std::uint64_t value
   }
   const auto memory = peers_[static_cast<std::size_t>(peer)].memory->bytes();
   if (value > memory.size() || bytes > memory.size() - value) {
-    throw Error(ncclInternalError,
-                "rank {} announced a buffer of {} bytes at offset {} outside its shared memory of {} bytes",
-                peer, bytes, value, memory.size());
+    throw Error(
+        ncclInternalError,
+        "rank {} announced a buffer of {} bytes at offset {} outside its shared memory of {} bytes",
+        peer, bytes, value, memory.size());
   }
   return memory.data() + value;
 }
@@ -66,7 +67,8 @@ std::uint64_t HostTeam::enter() noexcept {
   for (int peer = 0; peer < ranks; ++peer) {
     sleepers |= page_->line(peer).sleepers.load(std::memory_order_seq_cst) != 0;
   }
-  // Only the last to arrive has news for those who sleep. If two arrive at once, at least one sees that all are there.
+  // Only the last to arrive has news for those who sleep. If two arrive at once, at least one sees
+  // that all are there.
   if (sleepers && everyone_in(phase).ready()) {
     for (int peer = 0; peer < ranks; ++peer) {
       page_->ring(peer);

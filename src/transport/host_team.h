@@ -1,6 +1,6 @@
-// One rank's view of a team whose members all reach the same host memory: the control page, and every peer's device
-// memory. It offers the two things that algorithms on shared memory are made of: phases (barriers that carry an
-// announcement) and pieces of messages between two ranks.
+// One rank's view of a team whose members all reach the same host memory: the control page, and
+// every peer's device memory. It offers the two things that algorithms on shared memory are made
+// of: phases (barriers that carry an announcement) and pieces of messages between two ranks.
 //
 // Used by one thread at a time: the thread that executes the rank's current plan.
 #pragma once
@@ -36,12 +36,14 @@ class HostTeam {
   // ---- Memory ----
 
   [[nodiscard]] BufferRef refer_to(const void* pointer) const noexcept;
-  /// Whether `peer` can reach a buffer of this rank. Every rank decides the same for the same announcement.
+  /// Whether `peer` can reach a buffer of this rank. Every rank decides the same for the same
+  /// announcement.
   [[nodiscard]] bool reachable(int peer, BufferRef::Kind kind) const noexcept {
     return kind != BufferRef::Kind::kPrivate || peers_[static_cast<std::size_t>(peer)].same_process;
   }
   [[nodiscard]] bool one_process() const noexcept { return one_process_; }
-  /// Address here of `bytes` bytes of a peer's buffer. Throws Error (ncclInternalError) when they do not lie in its memory.
+  /// Address here of `bytes` bytes of a peer's buffer. Throws Error (ncclInternalError) when they
+  /// do not lie in its memory.
   [[nodiscard]] std::byte* resolve(int peer, BufferRef::Kind kind, std::uint64_t value,
                                    std::size_t bytes) const;
 
@@ -65,7 +67,8 @@ class HostTeam {
   [[nodiscard]] ArrivalSlot& slot(int rank, std::uint64_t phase) const noexcept {
     return page_->slot(rank, phase);
   }
-  /// Enters the next phase: publishes what this rank wrote for it, wakes peers if it is the last. Returns the phase.
+  /// Enters the next phase: publishes what this rank wrote for it, wakes peers if it is the last.
+  /// Returns the phase.
   std::uint64_t enter() noexcept;
   [[nodiscard]] PhaseWait everyone_in(std::uint64_t phase) const noexcept { return {*this, phase}; }
 
@@ -105,8 +108,8 @@ class HostTeam {
   }
   /// `number` may be negative or zero: then there is nothing to wait for.
   [[nodiscard]] PieceWait taken(int peer, std::int64_t number) const noexcept {
-    return {page_->mailbox(rank_, peer).taken,
-            number > 0 ? static_cast<std::uint64_t>(number) : 0, peer};
+    return {page_->mailbox(rank_, peer).taken, number > 0 ? static_cast<std::uint64_t>(number) : 0,
+            peer};
   }
   void post(int peer, std::uint64_t number) noexcept;
   void take(int peer, std::uint64_t number) noexcept;

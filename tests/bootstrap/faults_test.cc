@@ -52,7 +52,7 @@ std::unique_ptr<Channel> connect_insider(const UniqueId& id, int rank) {
   return connect_along(route, once, Deadline::after(milliseconds(5000)), never).channel;
 }
 
-// ---- Contradictions -----------------------------------------------------------------------------
+// ---- Contradictions ----
 
 TEST(Contradiction, BytesThatAreNoId) {
   ncclUniqueId zeros{};
@@ -170,7 +170,7 @@ TEST(Contradiction, TheSameIdTwiceInAList) {
   dismiss_rendezvous(decode(id)->secret);
 }
 
-// ---- Deaths and departures ----------------------------------------------------------------------
+// ---- Deaths and departures ----
 
 TEST(Death, OfAnyRankAtAnyMomentIsToldToAllOthers) {
   constexpr int kRanks = 11;  // Two levels below rank 0.
@@ -247,7 +247,7 @@ TEST(Death, AfterAFailureEveryCallFailsTheSameWay) {
   expect_all_succeed(outcomes);
 }
 
-// ---- Impatience and cancellation ----------------------------------------------------------------
+// ---- Impatience and cancellation ----
 
 TEST(Impatience, TheMissingRankIsNamedToAllWhoWait) {
   const ncclUniqueId id = create_unique_id();
@@ -342,7 +342,7 @@ TEST(Cancelling, BeforeJoiningIsHeardAtOnce) {
   dismiss_rendezvous(decode(id)->secret);
 }
 
-// ---- Strangers ----------------------------------------------------------------------------------
+// ---- Strangers ----
 
 TEST(Strangers, DisturbNobody) {
   const ncclUniqueId id = create_unique_id();
@@ -414,7 +414,7 @@ TEST(Strangers, ARepeatedConversationIsNotBelieved) {
   expect_all_succeed(run_threads(2, [&](int rank) { (void)join_one(id, rank, 2); }));
 }
 
-// ---- Signals ------------------------------------------------------------------------------------
+// ---- Signals ----
 
 TEST(Signals, AStormOfThemChangesNothing) {
   constexpr int kRanks = 4;

@@ -126,7 +126,7 @@ TEST(CaseInit, Case005_UseWhileInitialisingIsAnErrorAtOnce) {
 TEST(CaseInit, Case007_Case008_Case035_NonBlockingInitOfALoneRankCanBeAborted) {
   run_ranks(in_threads(1), [](Party& party) {
     check(init_alone(nullptr));
-    const ProcessState before = ProcessState::now();
+    const ProcessState before = ProcessState::at_rest();
     const ncclUniqueId id = party.id(0);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include "cases/simple.h"
 #include "support/party.h"
@@ -42,15 +43,7 @@ inline void warm_up() {
   { const Buffer buffer = buffer_of(std::vector<int>(1000), stream); }
   check(cudaStreamDestroy(stream));
   check(ncclCommDestroy(comm));
-  // Threads that were told to end need a moment.
-  ProcessState last = ProcessState::now();
-  wait_until(
-      [&last] {
-        std::this_thread::sleep_for(std::chrono::milliseconds{50});
-        const ProcessState state = ProcessState::now();
-        return std::exchange(last, state) == state;
-      },
-      "the process to come to rest");
+  std::ignore = ProcessState::at_rest();
 }
 
 /// The communicator says ncclRemoteError, soon; the next call says it again; the sentence names

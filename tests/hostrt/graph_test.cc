@@ -398,7 +398,7 @@ TEST(Graph, IsDrawn) {
   std::remove(path.c_str());
 }
 
-// ---- User objects -------------------------------------------------------------------------------
+// ---- User objects ----
 
 class UserObjects : public testing::Test {
  protected:

@@ -180,7 +180,7 @@ TEST(Memory, ManyThreadsAllocateAndFree) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// ---- Pointers -----------------------------------------------------------------------------------
+// ---- Pointers ----
 
 TEST(Pointer, TellsItsKind) {
   ASSERT_CUDA(cuda::cudaSetDevice(2));
@@ -232,7 +232,7 @@ TEST(HostMemory, IsRegisteredOnce) {
   EXPECT_CUDA(cuda::cudaHostUnregister(plain.data() + 4096));
 }
 
-// ---- Copies and fills ---------------------------------------------------------------------------
+// ---- Copies and fills ----
 
 class CopySize : public testing::TestWithParam<std::size_t> {};
 
@@ -334,7 +334,7 @@ TEST(Copy, MovesRowsAndLayers) {
   EXPECT_CUDA(cuda::cudaFree(memory));
 }
 
-// ---- Pools --------------------------------------------------------------------------------------
+// ---- Pools ----
 
 TEST(Pool, HasAttributesAndADefaultPerDevice) {
   cudaMemPool_t first = nullptr;

@@ -197,7 +197,7 @@ TEST(Share, ArenaOfAnotherProcessIsReadAndWritten) {
   close_both(fetched);
 }
 
-// ---- Interprocess handles -----------------------------------------------------------------------
+// ---- Interprocess handles ----
 
 TEST(Interprocess, MemoryAndEventsOfAnotherProcess) {
   PeerProcess peer("handles");
@@ -279,7 +279,7 @@ TEST(Interprocess, HandlesAreChecked) {
   EXPECT_CUDA(cuda::cudaFree(memory));
 }
 
-// ---- The end of a process, and forks ------------------------------------------------------------
+// ---- The end of a process, and forks ----
 
 TEST(Process, EndsQuietlyWithWorkPending) {
   PeerProcess peer("leave");

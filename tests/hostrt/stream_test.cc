@@ -224,7 +224,7 @@ TEST(HostFunction, RunsInOrderOnAnotherThreadAndMayNotCallTheRuntime) {
   EXPECT_EQ(seen.answer, cudaErrorNotPermitted);
 }
 
-// ---- Default streams ----------------------------------------------------------------------------
+// ---- Default streams ----
 
 TEST(DefaultStream, LegacyWaitsForBlockingStreamsAndTheyForIt) {
   OwnedStream first(cudaStreamDefault);
@@ -306,7 +306,7 @@ TEST(DefaultStream, HasAnExplicitHandleOnEachDevice) {
   EXPECT_EQ(cudaErrorInvalidResourceHandle, cuda::cudaStreamDestroy(second));
 }
 
-// ---- Stress -------------------------------------------------------------------------------------
+// ---- Stress ----
 
 TEST(StreamStress, ManyThreadsManyStreamsWithCrossWaits) {
   constexpr int kThreads = 4;

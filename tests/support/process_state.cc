@@ -74,6 +74,19 @@ std::ostream& operator<<(std::ostream& out, const ProcessState& state) {
              << " files in /dev/shm, " << state.children << " children";
 }
 
+ProcessState ProcessState::at_rest() {
+  constexpr int kEqualLooks = 10;
+  constexpr int kMostLooks = 500;
+  ProcessState last = now();
+  for (int look = 0, equal = 0; look < kMostLooks && equal < kEqualLooks; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    ProcessState state = now();
+    equal = state == last ? equal + 1 : 0;
+    last = std::move(state);
+  }
+  return last;
+}
+
 void expect_state_again(const ProcessState& before, std::chrono::seconds limit) {
   const auto end = std::chrono::steady_clock::now() + limit * kSlowdown;
   ProcessState after = ProcessState::now();

@@ -16,6 +16,8 @@ struct ProcessState {
   int children = 0;
 
   [[nodiscard]] static ProcessState now();
+  /// now(), once it has stopped changing: threads that were told to end need a moment.
+  [[nodiscard]] static ProcessState at_rest();
   friend bool operator==(const ProcessState&, const ProcessState&) = default;
   friend std::ostream& operator<<(std::ostream& out, const ProcessState& state);
 };
