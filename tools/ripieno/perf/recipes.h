@@ -90,8 +90,8 @@ class IntegerRecipe {
     if constexpr (kOp == Operator::kMax) return std::max(left, right);
     // Unsigned and at least as wide as int, where wrapping is defined.
     using Wide = std::conditional_t<sizeof(Value) == 8, std::uint64_t, std::uint32_t>;
-    const auto a = static_cast<Wide>(left);
-    const auto b = static_cast<Wide>(right);
+    const auto a = static_cast<Wide>(static_cast<Word>(left));
+    const auto b = static_cast<Wide>(static_cast<Word>(right));
     return static_cast<Code>(kOp == Operator::kProd ? a * b : a + b);
   }
   [[nodiscard]] static Code factor(int rank) noexcept {
