@@ -13,7 +13,10 @@ target_compile_options(ripieno_options INTERFACE
     -Wno-missing-field-initializers>)
 
 if(RIPIENO_SANITIZE STREQUAL "address")
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
+  # Not enum: callers in C may pass any number, and the library checks it. Not vptr: its check opens a pipe, so it misfires
+  # in tests that run out of descriptors.
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize=enum,vptr -fno-sanitize-recover=undefined
+    -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=address,undefined)
 elseif(RIPIENO_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -g)
