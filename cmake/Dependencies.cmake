@@ -1,6 +1,6 @@
 # Outside libraries (docs/dependencies.md says why each is here). They are linked statically with hidden symbols, so
-# that libnccl.so.2 needs nothing but the C and C++ runtime; spdlog, asio and
-# Highway are used header-only, and fmt is compiled from its headers in one place (src/base/formatting.cc).
+# that libnccl.so.2 needs nothing but the C and C++ runtime; spdlog and Highway
+# are used header-only, and fmt is compiled from its headers in one place (src/base/formatting.cc).
 
 find_package(Threads REQUIRED)
 find_package(fmt 9 REQUIRED)
@@ -27,12 +27,6 @@ find_path(PUGIXML_INCLUDE pugixml.hpp REQUIRED)
 add_library(ripieno_pugixml INTERFACE)
 target_include_directories(ripieno_pugixml SYSTEM INTERFACE ${PUGIXML_INCLUDE})
 target_link_libraries(ripieno_pugixml INTERFACE ${PUGIXML_ARCHIVE})
-
-find_path(ASIO_INCLUDE asio.hpp REQUIRED)
-add_library(ripieno_asio INTERFACE)
-target_include_directories(ripieno_asio SYSTEM INTERFACE ${ASIO_INCLUDE})
-target_compile_definitions(ripieno_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
-target_link_libraries(ripieno_asio INTERFACE Threads::Threads)
 
 if(RIPIENO_TESTS)
   find_package(GTest 1.12 REQUIRED)

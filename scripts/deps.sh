@@ -25,7 +25,6 @@ build  ccache               compiles a file once, whichever checkout it is in
 build  git                  lists the files that are linted and formatted
 build  python3              compares headers and symbols in the tests; drives bench-peers
 build  libhwy-dev           Highway: vector code chosen at run time
-build  libasio-dev          sockets of the control plane
 build  libsodium-dev        randomness and keyed hashes (its static archive is linked)
 build  libpugixml-dev       XML of topologies
 build  libfmt-dev           formatting
