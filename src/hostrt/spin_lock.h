@@ -7,16 +7,9 @@
 
 #include <atomic>
 
-namespace ripieno::hostrt {
+#include "hostrt/spinning.h"
 
-/// Tells the core that this thread is spinning.
-inline void cpu_pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield" ::: "memory");
-#endif
-}
+namespace ripieno::hostrt {
 
 class SpinLock {
  public:

@@ -2,6 +2,7 @@
 // stream's spin lock, system calls that follow from them are made after it is free again.
 #include "hostrt/stream.h"
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <system_error>
@@ -34,16 +35,23 @@ Stream::Added Stream::add(std::unique_ptr<Task>& task, bool may_inline) {
   {
     const std::lock_guard guard(lock_);
     position = submitted_.load(std::memory_order_relaxed) + 1;
-    const bool inline_now = may_inline && !role_taken_ && queue_.empty();
-    if (inline_now) {
-      role_taken_ = true;
-    } else {
-      queue_.push_back(nullptr);
-    }
+    const bool free = may_inline && !role_taken_;
+    const bool inline_now = free && queue_.empty();
+    if (!inline_now) queue_.push_back(nullptr);
     submitted_.store(position, std::memory_order_release);
     task->enqueued();
-    if (inline_now) return {position, true};
+    if (inline_now) {
+      role_taken_ = true;
+      return {position, true};
+    }
     queue_.back() = std::move(task);
+    // Tasks that were left to a worker which has not had a core since are this thread's again.
+    if (free && queue_.front()->inline_budget().count() > 0) {
+      role_taken_ = true;
+      task = std::move(queue_.front());
+      queue_.pop_front();
+      return {position, true};
+    }
     // Whoever holds the role looks at the queue before leaving it; otherwise the worker must be
     // told.
     if (!role_taken_) want_worker(afterwards);
@@ -91,8 +99,10 @@ void Stream::give_up(std::unique_ptr<Task> task) {
 // ---- Under the lock ----
 
 void Stream::complete_one(Afterwards& afterwards) noexcept {
-  completed_.store(completed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  if (waiters_ == 0) return;
+  const Position completed = completed_.load(std::memory_order_relaxed) + 1;
+  completed_.store(completed, std::memory_order_release);
+  if (completed < wanted_) return;
+  wanted_ = kNobodyWaits;  // Those who are woken too early ask again.
   progress_word_.fetch_add(1, std::memory_order_relaxed);
   afterwards.wake_waiters = true;
 }
@@ -228,12 +238,10 @@ void Stream::sleep_until(Position position) noexcept {
   }
   Lock lock(lock_);
   if (reached(position)) return;
-  ++waiters_;
+  wanted_ = std::min(wanted_, position);
   const std::uint32_t word = progress_word_.load(std::memory_order_relaxed);
   lock.unlock();
   futex_wait(progress_word_, word);
-  lock.lock();
-  --waiters_;
 }
 
 // ---- Life ----

@@ -65,11 +65,12 @@ class alignas(64) Stream {
   /// What became of a task that was offered to add().
   struct Added {
     Position position;
-    bool role;  ///< The stream was idle: the caller now holds the role and still has the task, to
-                ///< be polled.
+    /// Nobody executed the stream: the caller now holds the role, and has the first task in line
+    /// to poll, its own or one that was waiting for the worker.
+    bool role;
   };
-  /// Appends `task`, calling its enqueued(). With `may_inline`, gives the role to the caller if the
-  /// stream is idle.
+  /// Appends `task`, calling its enqueued(). With `may_inline`, gives the role to the caller if
+  /// nobody holds it and the first task in line has an inline budget.
   Added add(std::unique_ptr<Task>& task, bool may_inline);
   /// Appends `task` for the worker (or for whoever waits).
   Position push(std::unique_ptr<Task> task) { return add(task, false).position; }
@@ -143,7 +144,8 @@ class alignas(64) Stream {
   bool closed_ = false;
   bool owner_pending_ =
       false;  // closed with tasks pending: the last of them drops the owner's reference
-  std::uint32_t waiters_ = 0;
+  static constexpr Position kNobodyWaits = UINT64_MAX;
+  Position wanted_ = kNobodyWaits;  // the first position that somebody sleeps for
   std::atomic<Position> submitted_{0};
   std::atomic<Position> completed_{0};
   std::deque<std::unique_ptr<Task>> queue_;

@@ -1,8 +1,6 @@
 // Inline execution by the submitting thread and the order of default streams; see submit.h.
 #include "hostrt/submit.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -10,15 +8,16 @@
 #include "hostrt/device.h"
 #include "hostrt/process.h"
 #include "hostrt/runtime.h"
-#include "hostrt/spin_lock.h"
+#include "hostrt/spinning.h"
 
 namespace ripieno::hostrt {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long a thread polls without offering its core to others.
-constexpr std::chrono::microseconds kSpinPhase{3};
+/// A budget that went by while others had the core is no reason to give up: the peers that are
+/// waited for may have had no core either, and a worker would fare no better.
+constexpr int kLeastYields = 32;
 
 }  // namespace
 
@@ -89,19 +88,17 @@ void InlineDriver::drive() {
     poll_round();
   }
   Clock::time_point now = Clock::now();
-  const Clock::time_point spin_end = now + kSpinPhase;
   Clock::time_point deadline = now + budget_;
+  Spinning spinning;
   while (count_ > 0) {
     const bool progress = poll_round();
     now = Clock::now();
     if (progress) {
       deadline = now + budget_;
-    } else if (now >= deadline) {
+    } else if (now >= deadline && spinning.yields() >= kLeastYields) {
       break;
-    } else if (now < spin_end) {
-      cpu_pause();
     } else {
-      sched_yield();
+      spinning.pause(now);
     }
   }
   hand_over();

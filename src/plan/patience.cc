@@ -1,8 +1,6 @@
 // Spinning, yielding, sleeping, and the report of a stall.
 #include "plan/patience.h"
 
-#include <sched.h>
-
 #include "base/log.h"
 #include "base/parameters.h"
 
@@ -11,39 +9,26 @@ namespace {
 
 constexpr SecondsParameter kStallSeconds{"RIPIENO_STALL_SECONDS"};
 
-constexpr int kSpins = 200;
-constexpr int kYields = 100;
+/// A wait is long after so much time and so many offers of the core. Waking a sleeper takes tens of
+/// microseconds, more on a virtual machine: peers that slept sooner than that would send each other
+/// to sleep in turn.
+constexpr std::chrono::microseconds kAwake{500};
+constexpr int kLeastYields = 100;
 constexpr std::chrono::milliseconds kNap{100};
-
-void relax() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 }  // namespace
 
 void Patience::pause() {
-  ++pauses_;
-  if (pauses_ <= kSpins) {
-    relax();
-    return;
-  }
-  if (pauses_ <= kSpins + kYields) {
-    sched_yield();
+  const auto now = hostrt::Spinning::Clock::now();
+  if (now - begin_ < kAwake || spinning_.yields() < kLeastYields) {
+    spinning_.pause(now);
     return;
   }
   sequencer_.check_peers(waiter_.waiting());
-  sleep();
+  sleep(now);
 }
 
-void Patience::sleep() {
-  const auto now = std::chrono::steady_clock::now();
-  if (begin_.time_since_epoch().count() == 0) {
-    begin_ = now;
-  }
+void Patience::sleep(hostrt::Spinning::Clock::time_point now) {
   const std::chrono::seconds limit = kStallSeconds.value();
   if (!reported_ && limit.count() > 0 && now - begin_ >= limit) {
     report_stall();

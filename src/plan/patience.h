@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/schedule.h"
+#include "hostrt/spinning.h"
 #include "plan/sequencer.h"
 
 namespace ripieno::plan {
@@ -33,14 +34,14 @@ class Patience {
   void pause();
 
  private:
-  void sleep();
+  void sleep(hostrt::Spinning::Clock::time_point now);
   void report_stall();
 
   Sequencer& sequencer_;
   Waiter& waiter_;
-  int pauses_ = 0;
+  hostrt::Spinning spinning_;
   bool reported_ = false;
-  std::chrono::steady_clock::time_point begin_{};
+  const hostrt::Spinning::Clock::time_point begin_ = hostrt::Spinning::Clock::now();
 };
 
 }  // namespace ripieno::plan
