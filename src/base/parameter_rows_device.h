@@ -17,7 +17,7 @@ inline constexpr std::array kDevice = {
         .range(1, 1024)
         .from("0.1")
         .used(),
-    size("RIPIENO_ONE_SHOT_BYTES", "32K",
+    size("RIPIENO_ONE_SHOT_BYTES", "2K",
          "Up to this size an operation is done in one step, every rank reading all contributions.")
         .range(0, 64 << 10)
         .from("0.1")
