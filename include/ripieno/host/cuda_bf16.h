@@ -5,6 +5,9 @@
 #ifndef __CUDA_BF16_H__
 #define __CUDA_BF16_H__
 
+/* NVIDIA's header brings this along, and programs count on it. */
+#include <string.h>
+
 /** One bfloat16 value, the upper half of a binary32, as bits. */
 typedef struct __attribute__((aligned(2))) {
   unsigned short x;

@@ -5,6 +5,9 @@
 #ifndef __CUDA_FP16_H__
 #define __CUDA_FP16_H__
 
+/* NVIDIA's header brings this along, and programs count on it. */
+#include <string.h>
+
 /** One IEEE binary16 value as bits. */
 typedef struct __attribute__((aligned(2))) {
   unsigned short x;

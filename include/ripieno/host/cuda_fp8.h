@@ -5,6 +5,9 @@
 #ifndef __CUDA_FP8_H__
 #define __CUDA_FP8_H__
 
+/* NVIDIA's header brings this along, and programs count on it. */
+#include <string.h>
+
 typedef unsigned char __nv_fp8_storage_t;
 typedef unsigned short __nv_fp8x2_storage_t;
 

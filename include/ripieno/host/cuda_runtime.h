@@ -9,6 +9,8 @@
 
 #ifdef __cplusplus
 
+#include <utility>
+
 template <class T>
 inline cudaError_t cudaMalloc(T** pointer, size_t size) {
   return ::cudaMalloc(reinterpret_cast<void**>(pointer), size);

@@ -8,6 +8,7 @@
 #ifndef __DRIVER_TYPES_H__
 #define __DRIVER_TYPES_H__
 
+#include <limits.h>
 #include <stddef.h>
 
 #include "cuda_device_properties.h"
