@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "api/border.h"
+#include "api/buffer_checks.h"
 #include "api/declare.h"
 #include "api/group.h"
 #include "base/reduce.h"
@@ -122,6 +123,7 @@ Operation make_operation(const Call& call, const comm::Communicator& communicato
   if (!coll::is_message(call.function) && coll::shape_of(call.function).reduces) {
     set_operator(operation, call, communicator);
   }
+  check_overlap(operation, communicator.rank(), communicator.ranks());
   return operation;
 }
 

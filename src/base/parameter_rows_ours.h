@@ -151,8 +151,9 @@ inline constexpr std::array kCommunicator = {
         .from("NCCL 2.30"),
     boolean("NCCL_CHECK_POINTERS", "0", "Whether every buffer is checked to be device memory."),
     choice("NCCL_CHECK_MODE", "DEFAULT", "DEFAULT|DEBUG_LOCAL|DEBUG_GLOBAL",
-           "Which checks calls make.")
-        .from("NCCL 2.30"),
+           "Other than DEFAULT: buffers that overlap other than in place are refused.")
+        .from("NCCL 2.30")
+        .used(),
 };
 
 }  // namespace ripieno::rows

@@ -240,6 +240,32 @@ TEST(CaseValues, Case085_InPlaceAllGatherAndReduceScatter) {
   }
 }
 
+TEST(CaseValues, Case085_WrongPlaceIsRefusedInCheckMode) {
+  run_with_communicators(
+      in_processes(3),
+      [](Party& party) {
+        Rank& rank = party.rank();
+        constexpr std::size_t kCount = 100;
+        const Buffer buffer(MemoryKind::kDevice, 3 * kCount, rank.stream);
+        auto* const all = static_cast<std::byte*>(buffer.data());
+        std::byte* const mine = all + static_cast<std::size_t>(rank.number) * kCount;
+        const auto gather = [&](std::byte* send) {
+          return ncclAllGather(send, all, kCount, ncclInt8, rank.comm, rank.stream);
+        };
+        const auto scatter = [&](std::byte* receive) {
+          return ncclReduceScatter(all, receive, kCount, ncclInt8, ncclSum, rank.comm, rank.stream);
+        };
+        for (const std::ptrdiff_t off : {-1, 1}) {
+          expect_refused(gather(mine + off), ncclInvalidUsage, {"ncclAllGather", "in place"});
+          expect_refused(scatter(mine + off), ncclInvalidUsage, {"ncclReduceScatter", "in place"});
+        }
+        check(gather(mine));
+        check(scatter(mine));
+        party.synchronize();
+      },
+      {.environment = {"NCCL_CHECK_MODE=DEBUG_LOCAL"}});
+}
+
 TEST(CaseValues, Case086_OutputsOfRanksThatReceiveNothingStayUntouched) {
   for (const Placement& placement : {in_threads(3), in_processes(3)}) {
     run_with_communicators(placement, [](Party& party) {

@@ -22,7 +22,7 @@ pkg-config)
   # Word splitting of flags is wanted.
   # shellcheck disable=SC2046,SC2086
   $CC $CFLAGS "$2" $(pkg-config --cflags --libs nccl ripieno-host) -o "$SCRATCH/by_pkg_config"
-  LD_LIBRARY_PATH="$moved/$LIBDIR" "$SCRATCH/by_pkg_config"
+  "$SCRATCH/by_pkg_config"
   ;;
 find-package)
   "$CMAKE" -S "$2" -B "$SCRATCH/by_find_package" -G "$GENERATOR" -DCMAKE_PREFIX_PATH="$moved" \
