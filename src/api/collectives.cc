@@ -78,7 +78,7 @@ void check_buffers(const Call& call, int rank) {
 }
 
 /// Translates the operator; a user's own brings its factor along.
-void set_operator(Operation& operation, const Call& call, const comm::Communicator& communicator) {
+void set_operator(Operation& operation, const Call& call, comm::Communicator& communicator) {
   switch (call.operation) {
     case ncclSum:
       operation.reduce = ReduceKind::kSum;
@@ -98,7 +98,7 @@ void set_operator(Operation& operation, const Call& call, const comm::Communicat
     default:
       break;
   }
-  const comm::PreMulSum definition = communicator.find_operator(call.operation);
+  const comm::PreMulSum definition = communicator.operators().find(call.operation);
   if (definition.type != call.type) {
     throw Error(ncclInvalidArgument, "the operator was created for {} and cannot reduce {}",
                 type_name(definition.type), type_name(call.type));
@@ -108,7 +108,7 @@ void set_operator(Operation& operation, const Call& call, const comm::Communicat
   operation.device_scalar = definition.device_scalar;
 }
 
-Operation make_operation(const Call& call, const comm::Communicator& communicator) {
+Operation make_operation(const Call& call, comm::Communicator& communicator) {
   check_type(call);
   check_root(call, communicator.ranks());
   check_count(call, communicator.ranks());
@@ -150,7 +150,7 @@ ncclResult_t start(const Call& call) {
     Group& group = Group::current();
     try {
       std::shared_ptr<comm::Communicator> communicator = comm::find_handle(call.comm);
-      communicator->require_ready();
+      communicator->require(comm::Call::kOperation);
       const Operation operation = make_operation(call, *communicator);
       if (!group.is_open()) {
         return start_now(call, *communicator, operation);

@@ -5,6 +5,7 @@
 #include "api/border.h"
 #include "api/declare.h"
 #include "api/group.h"
+#include "api/job.h"
 #include "comm/registry.h"
 #include "device/device.h"
 
@@ -25,43 +26,19 @@ void check_ranks(int ranks, int rank) {
 std::shared_ptr<Communicator> make_communicator(std::vector<ncclUniqueId> ids, int ranks, int rank,
                                                 int device, const ncclConfig_t* config) {
   check_ranks(ranks, rank);
-  return std::make_shared<Communicator>(comm::InitRequest{.ids = std::move(ids),
-                                                          .ranks = ranks,
-                                                          .rank = rank,
-                                                          .device = device,
-                                                          .config = comm::parse_config(config)});
-}
-
-/// Starts the initialisation as the config and the group want it.
-ncclResult_t initialise(const std::shared_ptr<Communicator>& communicator, ncclComm_t* handle) {
-  Group& group = Group::current();
-  if (group.is_open()) {
-    group.add_init(communicator, handle);
-    return communicator->config().blocking ? ncclSuccess : ncclInProgress;
-  }
-  if (communicator->config().blocking) {
-    communicator->initialise();
-    *handle = comm::add_handle(communicator);
-    return ncclSuccess;
-  }
-  communicator->initialise_in_background();
-  *handle = comm::add_handle(communicator);
-  return ncclInProgress;
+  return std::make_shared<Communicator>(
+      comm::from_ids(std::move(ids), {.rank = rank, .ranks = ranks}), device,
+      comm::parse_config(config));
 }
 
 ncclResult_t init_rank(const char* name, ncclComm_t* handle, int ranks,
                        std::vector<ncclUniqueId> ids, int rank, const ncclConfig_t* config) {
-  return guard(name, [&] {
-    try {
-      require_pointer("comm", handle);
-      *handle = nullptr;
-      return initialise(make_communicator(std::move(ids), ranks, rank,
-                                          device::backend().current_device(), config),
-                        handle);
-    } catch (const Error& error) {
-      Group::current().remember_failure(error);
-      throw;
-    }
+  return guard_in_group(name, [&] {
+    require_pointer("comm", handle);
+    *handle = nullptr;
+    return start(make_communicator_job(
+        make_communicator(std::move(ids), ranks, rank, device::backend().current_device(), config),
+        handle));
   });
 }
 
@@ -83,23 +60,13 @@ std::vector<int> device_list(int count, const int* devices) {
 void init_all(ncclComm_t* handles, const std::vector<int>& devices) {
   const ncclUniqueId id = bootstrap::create_unique_id();
   const int ranks = static_cast<int>(devices.size());
-  std::vector<std::shared_ptr<Communicator>> communicators;
+  std::vector<Job> jobs;
   for (int rank = 0; rank < ranks; ++rank) {
-    communicators.push_back(
-        make_communicator({id}, ranks, rank, devices[static_cast<std::size_t>(rank)], nullptr));
+    const auto place = static_cast<std::size_t>(rank);
+    jobs.push_back(make_communicator_job(
+        make_communicator({id}, ranks, rank, devices[place], nullptr), &handles[place]));
   }
-  for (const auto& communicator : communicators) {
-    communicator->initialise_in_background();
-  }
-  for (const auto& communicator : communicators) {
-    communicator->join_background();
-  }
-  for (const auto& communicator : communicators) {
-    communicator->require_initialised();
-  }
-  for (std::size_t rank = 0; rank < communicators.size(); ++rank) {
-    handles[rank] = comm::add_handle(communicators[rank]);
-  }
+  run_together(jobs);
 }
 
 template <typename Question>
@@ -108,7 +75,7 @@ ncclResult_t ask(const char* name, ncclComm_t comm, const char* argument, int* a
   return guard(name, [&] {
     require_pointer(argument, answer);
     const auto communicator = comm::find_handle(comm);
-    communicator->require_initialised();
+    communicator->require(comm::Call::kQuestion);
     *answer = question(*communicator);
     return ncclSuccess;
   });
@@ -171,7 +138,6 @@ ncclResult_t ripieno::api::comm_finalize(ncclComm_t handle) {
       return ncclSuccess;
     }
     const auto communicator = comm::find_handle(handle);
-    communicator->require_initialised();
     if (communicator->config().blocking) {
       communicator->finalize();
       return ncclSuccess;

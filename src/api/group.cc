@@ -2,12 +2,10 @@
 #include "api/group.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "api/border.h"
 #include "api/declare.h"
-#include "comm/registry.h"
 #include "device/device.h"
 #include "plan/plan.h"
 
@@ -52,18 +50,18 @@ void Group::add_operation(std::shared_ptr<comm::Communicator> communicator, cuda
   work->operations.push_back(operation);
 }
 
-void Group::add_init(std::shared_ptr<comm::Communicator> communicator, ncclComm_t* handle) {
-  if (!communicator->config().blocking) {
-    *handle = comm::add_handle(communicator);
+void Group::add_job(Job job) {
+  if (!job.blocking()) {
+    job.deliver();
   }
-  inits_.push_back({.communicator = std::move(communicator), .handle = handle});
+  jobs_.push_back(std::move(job));
 }
 
-void Group::require_one_mode(const std::vector<Init>& inits, const std::vector<Work>& works) {
+void Group::require_one_mode(const std::vector<Job>& jobs, const std::vector<Work>& works) {
   bool blocking = false;
   bool non_blocking = false;
-  for (const Init& init : inits) {
-    (init.communicator->config().blocking ? blocking : non_blocking) = true;
+  for (const Job& job : jobs) {
+    (job.blocking() ? blocking : non_blocking) = true;
   }
   for (const Work& work : works) {
     (work.communicator->config().blocking ? blocking : non_blocking) = true;
@@ -72,11 +70,10 @@ void Group::require_one_mode(const std::vector<Init>& inits, const std::vector<W
     throw Error(ncclInvalidArgument,
                 "this group mixes blocking and non-blocking communicators; use two groups");
   }
-  if (!inits.empty() && !works.empty()) {
-    throw Error(
-        ncclInvalidUsage,
-        "this group initialises communicators and starts operations; end the group after the "
-        "initialisation and use a second one");
+  if (!jobs.empty() && !works.empty()) {
+    throw Error(ncclInvalidUsage,
+                "this group initialises communicators or registers windows, and starts operations; "
+                "use one group for each");
   }
 }
 
@@ -89,51 +86,36 @@ ncclResult_t Group::close() {
   if (--depth_ > 0) {
     return ncclSuccess;
   }
-  std::vector<Init> inits = std::exchange(inits_, {});
+  const std::vector<Job> jobs = std::exchange(jobs_, {});
   std::vector<Work> works = std::exchange(works_, {});
   const std::unique_ptr<Error> failure = std::exchange(failure_, nullptr);
   try {
     if (failure) {
       throw Error(*failure);
     }
-    require_one_mode(inits, works);
+    require_one_mode(jobs, works);
   } catch (const Error&) {
-    discard(inits);
+    for (const Job& job : jobs) {
+      if (!job.blocking()) {
+        job.withdraw();
+      }
+    }
     throw;
   }
-  if (!inits.empty()) {
-    return run_inits(inits);
+  if (!jobs.empty()) {
+    return run_jobs(jobs);
   }
   run_operations(std::move(works));
   return ncclSuccess;
 }
 
-void Group::discard(const std::vector<Init>& inits) {
-  for (const Init& init : inits) {
-    if (*init.handle != nullptr) {
-      std::ignore = comm::remove_handle(std::exchange(*init.handle, nullptr));
-    }
+ncclResult_t Group::run_jobs(const std::vector<Job>& jobs) {
+  if (jobs.front().blocking()) {
+    run_together(jobs);
+    return ncclSuccess;
   }
-}
-
-ncclResult_t Group::run_inits(const std::vector<Init>& inits) {
-  // One thread a rank: each waits for the others.
-  for (const Init& init : inits) {
-    init.communicator->initialise_in_background();
-  }
-  if (!inits.front().communicator->config().blocking) {
-    return ncclInProgress;
-  }
-  for (const Init& init : inits) {
-    init.communicator->join_background();
-  }
-  for (const Init& init : inits) {
-    init.communicator->require_initialised();
-  }
-  for (const Init& init : inits) {
-    *init.handle = comm::add_handle(init.communicator);
-  }
-  return ncclSuccess;
+  run_in_background(jobs);
+  return ncclInProgress;
 }
 
 void Group::run_operations(std::vector<Work> works) {

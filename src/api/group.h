@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "api/border.h"
+#include "api/job.h"
 #include "base/error.h"
 #include "coll/operation.h"
 #include "comm/communicator.h"
@@ -31,15 +33,10 @@ class Group {
 
   void add_operation(std::shared_ptr<comm::Communicator> communicator, cudaStream_t stream,
                      const coll::Operation& operation);
-  /// A communicator to initialise; `handle` is set when that has succeeded (at once for a
-  /// non-blocking one).
-  void add_init(std::shared_ptr<comm::Communicator> communicator, ncclComm_t* handle);
+  /// Something to do at the end; that of a non-blocking communicator is delivered at once.
+  void add_job(Job job);
 
  private:
-  struct Init {
-    std::shared_ptr<comm::Communicator> communicator;
-    ncclComm_t* handle;
-  };
   /// The operations of one communicator, in call order, and the streams they were called on.
   struct Work {
     std::shared_ptr<comm::Communicator> communicator;
@@ -47,16 +44,27 @@ class Group {
     std::vector<coll::Operation> operations;
   };
 
-  static void require_one_mode(const std::vector<Init>& inits, const std::vector<Work>& works);
-  /// Takes back the handles of non-blocking communicators that will not be initialised.
-  static void discard(const std::vector<Init>& inits);
-  static ncclResult_t run_inits(const std::vector<Init>& inits);
+  static void require_one_mode(const std::vector<Job>& jobs, const std::vector<Work>& works);
+  static ncclResult_t run_jobs(const std::vector<Job>& jobs);
   static void run_operations(std::vector<Work> works);
 
   int depth_ = 0;
-  std::vector<Init> inits_;
+  std::vector<Job> jobs_;
   std::vector<Work> works_;
   std::unique_ptr<Error> failure_;
 };
+
+/// guard() for calls that may stand in a group: its end says again what failed.
+template <typename Body>
+ncclResult_t guard_in_group(const char* function, Body&& body) noexcept {
+  return guard(function, [&] {
+    try {
+      return body();
+    } catch (const Error& error) {
+      Group::current().remember_failure(error);
+      throw;
+    }
+  });
+}
 
 }  // namespace ripieno::api

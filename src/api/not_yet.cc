@@ -24,9 +24,6 @@ ncclResult_t accept_unless_null(const char* function, const char* argument,
   return ncclInvalidArgument;
 }
 
-constexpr const char* kMakeNewCommunicator =
-    "make the communicator you need with ncclCommInitRankConfig and a fresh unique id";
-constexpr const char* kAbortInstead = "end the communicator with ncclCommAbort and make a new one";
 constexpr const char* kUseSendAndReceive =
     "use ncclSend and ncclRecv in a group; windows are not available, as ncclCommWindowRegister "
     "says with a NULL window";
@@ -35,34 +32,6 @@ constexpr const char* kReadEnvironment =
 
 }  // namespace
 }  // namespace ripieno::api
-
-// ---- Communicators made from others ----
-
-RIPIENO_API(ncclCommSplit, comm_split);
-ncclResult_t ripieno::api::comm_split(ncclComm_t, int, int, ncclComm_t*, ncclConfig_t*) {
-  return refuse("ncclCommSplit", kMakeNewCommunicator);
-}
-
-RIPIENO_API(ncclCommShrink, comm_shrink);
-ncclResult_t ripieno::api::comm_shrink(ncclComm_t, int*, int, ncclComm_t*, ncclConfig_t*, int) {
-  return refuse("ncclCommShrink", kMakeNewCommunicator);
-}
-
-RIPIENO_API(ncclCommGetUniqueId, comm_get_unique_id);
-ncclResult_t ripieno::api::comm_get_unique_id(ncclComm_t, ncclUniqueId*) {
-  return refuse("ncclCommGetUniqueId", kMakeNewCommunicator);
-}
-
-RIPIENO_API(ncclCommGrow, comm_grow);
-ncclResult_t ripieno::api::comm_grow(ncclComm_t, int, const ncclUniqueId*, int, ncclComm_t*,
-                                     ncclConfig_t*) {
-  return refuse("ncclCommGrow", kMakeNewCommunicator);
-}
-
-RIPIENO_API(ncclCommRevoke, comm_revoke);
-ncclResult_t ripieno::api::comm_revoke(ncclComm_t, int) {
-  return refuse("ncclCommRevoke", kAbortInstead);
-}
 
 // ---- Registered memory ----
 

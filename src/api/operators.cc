@@ -3,6 +3,7 @@
 
 #include "api/border.h"
 #include "api/declare.h"
+#include "base/reduce.h"
 #include "comm/registry.h"
 
 RIPIENO_API(ncclRedOpCreatePreMulSum, create_pre_mul_sum);
@@ -13,7 +14,7 @@ ncclResult_t ripieno::api::create_pre_mul_sum(ncclRedOp_t* handle, void* scalar,
     require_pointer("op", handle);
     require_pointer("scalar", scalar);
     const auto communicator = comm::find_handle(comm);
-    communicator->require_ready();
+    communicator->require(comm::Call::kOperation);
     if (type_size(type) == 0) {
       throw Error(ncclInvalidArgument, "datatype is {}; valid values are 0 to {}",
                   static_cast<int>(type), ncclNumTypes - 1);
@@ -32,7 +33,7 @@ ncclResult_t ripieno::api::create_pre_mul_sum(ncclRedOp_t* handle, void* scalar,
                     "ncclScalarHostImmediate (1)",
                     static_cast<int>(residence));
     }
-    *handle = communicator->add_operator(definition);
+    *handle = communicator->operators().add(definition);
     return ncclSuccess;
   });
 }
@@ -41,7 +42,7 @@ RIPIENO_API(ncclRedOpDestroy, destroy_operator);
 ncclResult_t ripieno::api::destroy_operator(ncclRedOp_t handle, ncclComm_t comm) {
   return guard("ncclRedOpDestroy", [&] {
     const auto communicator = comm::find_handle(comm);
-    communicator->remove_operator(handle);
+    communicator->operators().remove(handle);
     return ncclSuccess;
   });
 }

@@ -31,30 +31,24 @@ struct Membership {
   int ranks;
 };
 
-/// A rank's membership in the tree. One thread at a time. After a failure every further call throws
-/// it again: the communicator cannot be trusted to be in step any more.
-class Bootstrap {
+/// Ranks that exchange small things, all of them together. One thread at a time.
+class Gathering {
  public:
-  virtual ~Bootstrap() = default;
+  Gathering() = default;
+  virtual ~Gathering() = default;
+  Gathering(const Gathering&) = delete;
+  Gathering& operator=(const Gathering&) = delete;
 
   [[nodiscard]] virtual int rank() const noexcept = 0;
   [[nodiscard]] virtual int ranks() const noexcept = 0;
-  /// A hash of the ids that all ranks share: names the communicator in logs and salts derived keys.
+  /// Equal on all ranks and different for every gathering: names the communicator in logs and salts
+  /// derived keys.
   [[nodiscard]] virtual std::uint64_t hash() const noexcept = 0;
-  /// A secret that only the ranks of this communicator know, fresh for each communicator. Derive a
-  /// key per purpose from it.
-  [[nodiscard]] virtual std::array<std::byte, 32> secret() const noexcept = 0;
 
   /// Every rank contributes `mine` (the same size everywhere) and gets all contributions in rank
   /// order, one after the other. O(log ranks) steps.
   [[nodiscard]] virtual std::vector<std::byte> all_gather(std::span<const std::byte> mine) = 0;
   virtual void barrier() = 0;
-
-  /// Ordered, tagged messages between any two ranks; receive() waits for the message of that peer
-  /// and tag, others are kept until asked for. send() does not wait for the receiver to ask, as
-  /// long as what it was sent and has not taken fits the sockets' buffers (some 64 KiB at least).
-  virtual void send(int peer, std::uint64_t tag, std::span<const std::byte> message) = 0;
-  [[nodiscard]] virtual std::vector<std::byte> receive(int peer, std::uint64_t tag) = 0;
 
   /// Typed all_gather for trivially copyable records.
   template <typename Record>
@@ -65,6 +59,21 @@ class Bootstrap {
     std::memcpy(records.data(), bytes.data(), bytes.size());
     return records;
   }
+};
+
+/// A rank's membership in the tree. After a failure every further call throws it again: the
+/// communicator cannot be trusted to be in step any more.
+class Bootstrap : public Gathering {
+ public:
+  /// A secret that only the ranks of this communicator know, fresh for each communicator. Derive a
+  /// key per purpose from it.
+  [[nodiscard]] virtual std::array<std::byte, 32> secret() const noexcept = 0;
+
+  /// Ordered, tagged messages between any two ranks; receive() waits for the message of that peer
+  /// and tag, others are kept until asked for. send() does not wait for the receiver to ask, as
+  /// long as what it was sent and has not taken fits the sockets' buffers (some 64 KiB at least).
+  virtual void send(int peer, std::uint64_t tag, std::span<const std::byte> message) = 0;
+  [[nodiscard]] virtual std::vector<std::byte> receive(int peer, std::uint64_t tag) = 0;
 };
 
 /// Joins the rendezvous of `ids` (one, or several that share the ranks out among them) and returns

@@ -1,8 +1,7 @@
-// Init, finalize, destroy and abort. See the header for the states.
+// Being made, finalize, revoke, destroy and abort. See life.h for the states.
 #include "comm/communicator.h"
 
 #include <algorithm>
-#include <random>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -16,6 +15,8 @@ constexpr SecondsParameter kInitTimeout{"RIPIENO_INIT_TIMEOUT"};
 
 /// How long finalize() sleeps at most before it looks again whether the communicator was stopped.
 constexpr std::chrono::milliseconds kFinalizeRound{1000};
+/// How long abort() waits for a call that makes another communicator of this one.
+constexpr std::chrono::milliseconds kAbortPatience{500};
 
 std::string device_text(const connect::PeerInfo& peer) {
   return fmt::format("rank on host {} process {} device {}", peer.host_name.data(), peer.process_id,
@@ -24,48 +25,59 @@ std::string device_text(const connect::PeerInfo& peer) {
 
 }  // namespace
 
-Communicator::Communicator(InitRequest request) : request_(std::move(request)) {}
+Communicator::Communicator(std::unique_ptr<Origin> origin, int device, Config config)
+    : origin_(std::move(origin)), device_(device), config_(std::move(config)) {}
 
 Communicator::~Communicator() {
   abort();
 }
 
 std::string Communicator::label() const {
-  const std::string name =
-      request_.config.comm_name.empty() ? "" : fmt::format(" '{}'", request_.config.comm_name);
-  return fmt::format("communicator {:#x}{} rank {} of {}", bootstrap_->hash(), name, rank(),
-                     ranks());
+  const std::string name = config_.comm_name.empty() ? "" : fmt::format(" '{}'", config_.comm_name);
+  return fmt::format("communicator {:#x}{} rank {} of {}", hash_, name, rank_, ranks_);
 }
+
+// ---- Being made ----
 
 void Communicator::initialise() {
   try {
     connect();
+    origin_->about_to_finish();
     state_.store(State::kReady, std::memory_order_release);
+    origin_.reset();
   } catch (const Error& error) {
-    fail_init(error);
+    keep_failure(error);
+    origin_.reset();
     throw;
   } catch (const std::exception& error) {
-    const Error wrapped(ncclSystemError, "communicator init failed: {}", error.what());
-    fail_init(wrapped);
+    const Error wrapped(ncclSystemError, "making the communicator failed: {}", error.what());
+    keep_failure(wrapped);
+    origin_.reset();
     throw Error(wrapped);
   }
 }
 
 void Communicator::connect() {
   const auto begin = std::chrono::steady_clock::now();
-  bootstrap_ = bootstrap::join(request_.ids, {.rank = rank(), .ranks = ranks()},
-                               kInitTimeout.value(), cancellation_);
+  const std::unique_ptr<bootstrap::Gathering> gathering = origin_->join(cancellation_);
+  if (!gathering) {
+    nobody_ = true;
+    return;
+  }
+  rank_ = gathering->rank();
+  ranks_ = gathering->ranks();
+  hash_ = gathering->hash();
   const auto joined = std::chrono::steady_clock::now();
-  connect::HostLinks links =
-      connect::connect_host(*bootstrap_, request_.device, kInitTimeout.value());
-  operator_key_ = static_cast<int>(bootstrap_->hash() % 0x7ffe) + 1;
+  connect::HostLinks links = connect::connect_host(*gathering, device_, kInitTimeout.value());
+  operators_.belong_to(hash_);
+  meeting_place_ = std::make_unique<connect::MeetingPlace>(links.team->shared_page(), rank_);
   sequencer_ = std::make_shared<plan::Sequencer>(std::move(links.team), label());
   watch_peers(links);
   const auto end = std::chrono::steady_clock::now();
   using Milliseconds = std::chrono::duration<double, std::milli>;
   log_info(log_subsystem::kInit,
            "{} device {} ({}) init COMPLETE in {:.2f} ms (bootstrap {:.2f}, connect {:.2f})",
-           label(), request_.device, device_text(links.peers[static_cast<std::size_t>(rank())]),
+           label(), device_, device_text(links.peers[static_cast<std::size_t>(rank_)]),
            Milliseconds(end - begin).count(), Milliseconds(joined - begin).count(),
            Milliseconds(end - joined).count());
 }
@@ -83,80 +95,19 @@ void Communicator::watch_peers(const connect::HostLinks& links) {
   }
 }
 
-void Communicator::fail_init(const Error& error) {
-  init_failure_text_ = error.what();
-  init_failure_.store(error.result(), std::memory_order_release);
-}
+// ---- In the background ----
 
-void Communicator::initialise_in_background() {
-  busy_.store(true, std::memory_order_release);
+void Communicator::run_in_background(const char* thread_name, std::function<void()> work) {
+  join_background();
   const std::lock_guard lock(background_mutex_);
-  background_ = start_thread("ripieno-init", [this] {
+  background_ = start_thread(thread_name, [this, work = std::move(work)] {
     try {
-      initialise();
+      work();
     } catch (const Error& error) {
+      keep_failure(error);
       log_warn(log_subsystem::kInit, "{}", error.what());
     }
-    busy_.store(false, std::memory_order_release);
   });
-}
-
-void Communicator::finalize_in_background() {
-  begin_finalize();
-  busy_.store(true, std::memory_order_release);
-  const std::lock_guard lock(background_mutex_);
-  background_ = start_thread("ripieno-final", [this] {
-    end_finalize();
-    busy_.store(false, std::memory_order_release);
-  });
-}
-
-void Communicator::finalize() {
-  begin_finalize();
-  end_finalize();
-}
-
-void Communicator::begin_finalize() {
-  State expected = State::kReady;
-  if (!state_.compare_exchange_strong(expected, State::kFinalizing)) {
-    throw Error(ncclInvalidArgument, "{}",
-                expected == State::kInitialising
-                    ? "the communicator is still initialising and cannot be finalized"
-                    : "the communicator has already been finalized");
-  }
-}
-
-void Communicator::end_finalize() noexcept {
-  while (!sequencer_->wait_for_plans(kFinalizeRound) && !sequencer_->stopped()) {
-  }
-  state_.store(State::kFinalized, std::memory_order_release);
-}
-
-void Communicator::destroy() {
-  join_background();
-  if (state_.load(std::memory_order_acquire) == State::kReady) {
-    finalize();
-  }
-  if (sequencer_) {
-    sequencer_->leave();
-  }
-  watches_.clear();
-  bootstrap_.reset();
-}
-
-void Communicator::abort() noexcept {
-  cancellation_.cancel();
-  // While init runs, its thread owns everything: it is cancelled and joined. A finalize in the
-  // background waits for plans.
-  if (state_.load(std::memory_order_acquire) != State::kInitialising) {
-    sequencer_->abort();
-  }
-  join_background();
-  if (sequencer_) {
-    sequencer_->abort();
-  }
-  watches_.clear();
-  bootstrap_.reset();
 }
 
 void Communicator::join_background() noexcept {
@@ -166,88 +117,154 @@ void Communicator::join_background() noexcept {
   }
 }
 
-ncclResult_t Communicator::async_error() const noexcept {
-  if (busy_.load(std::memory_order_acquire)) {
-    return ncclInProgress;
+// ---- The end ----
+
+void Communicator::finalize_in_background() {
+  begin_finalize();
+  run_in_background("ripieno-final", [this] { end_finalize(); });
+}
+
+void Communicator::finalize() {
+  begin_finalize();
+  end_finalize();
+}
+
+void Communicator::begin_finalize() {
+  require(Call::kFinalize);
+  State expected = State::kReady;
+  if (!state_.compare_exchange_strong(expected, State::kFinalizing)) {
+    const Verdict refusal = verdict(expected, Call::kFinalize);
+    throw Error(refusal.result, "{}", refusal.sentence);
   }
-  if (const ncclResult_t failure = init_failure_.load(std::memory_order_acquire);
+}
+
+void Communicator::end_finalize() noexcept {
+  while (!sequencer_->wait_for_plans(kFinalizeRound) && !sequencer_->stopped()) {
+  }
+  state_.store(State::kFinalized, std::memory_order_release);
+}
+
+void Communicator::revoke() {
+  require(Call::kRevoke);
+  State expected = State::kReady;
+  if (!state_.compare_exchange_strong(expected, State::kRevoked)) {
+    const Verdict refusal = verdict(expected, Call::kRevoke);
+    throw Error(refusal.result, "{}", refusal.sentence);
+  }
+  sequencer_->revoke();
+}
+
+void Communicator::stop_for_good() {
+  State expected = State::kReady;
+  if (state_.compare_exchange_strong(expected, State::kRevoked)) {
+    sequencer_->revoke();
+  }
+}
+
+void Communicator::destroy() {
+  if (state_.load(std::memory_order_acquire) == State::kBeingMade) {
+    abort();
+    return;
+  }
+  join_background();
+  wait_for_derivation(Deadline::never());
+  State expected = State::kReady;
+  if (sequencer_ && state_.compare_exchange_strong(expected, State::kFinalizing)) {
+    end_finalize();
+  }
+  if (sequencer_) {
+    sequencer_->leave();
+  }
+  watches_.clear();
+}
+
+void Communicator::abort() noexcept {
+  cancellation_.cancel();
+  // While it is being made, its thread owns everything: it is cancelled and joined. A finalize in
+  // the background waits for plans.
+  if (state_.load(std::memory_order_acquire) != State::kBeingMade && sequencer_) {
+    sequencer_->abort();
+  }
+  join_background();
+  if (sequencer_) {
+    sequencer_->abort();
+  }
+  // It looks at the cancellation.
+  wait_for_derivation(Deadline::after(kAbortPatience));
+  watches_.clear();
+}
+
+bool Communicator::wait_for_derivation(Deadline limit) const noexcept {
+  while (deriving_.load(std::memory_order_acquire) != Deriving::kNothing) {
+    if (limit.expired()) {
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+// ---- What is the matter ----
+
+State Communicator::state() const noexcept {
+  const State state = state_.load(std::memory_order_acquire);
+  const bool can_derive = state == State::kReady || state == State::kRevoked;
+  const bool is_busy = deriving_.load(std::memory_order_acquire) != Deriving::kNothing;
+  return can_derive && is_busy ? State::kBusy : state;
+}
+
+void Communicator::keep_failure(const Error& error) noexcept {
+  const std::lock_guard lock(failure_mutex_);
+  if (failure_.load(std::memory_order_relaxed) == ncclSuccess) {
+    failure_text_ = error.what();
+    failure_.store(error.result(), std::memory_order_release);
+  }
+}
+
+ncclResult_t Communicator::failure() const noexcept {
+  if (const ncclResult_t failure = failure_.load(std::memory_order_acquire);
       failure != ncclSuccess) {
     return failure;
   }
-  return sequencer_ ? sequencer_->failure() : ncclSuccess;
+  // While it is being made, the sequencer belongs to the thread that makes it.
+  const bool is_made = state_.load(std::memory_order_acquire) != State::kBeingMade;
+  return is_made && sequencer_ ? sequencer_->failure() : ncclSuccess;
 }
 
-void Communicator::require_initialised() const {
-  const ncclResult_t error = async_error();
-  if (error == ncclInProgress || (error == ncclSuccess && !sequencer_)) {
-    throw Error(ncclInvalidArgument,
-                "the communicator is still busy with an earlier call; poll ncclCommGetAsyncError() "
-                "until it "
-                "no longer says ncclInProgress");
+std::string Communicator::failure_text() const {
+  if (failure_.load(std::memory_order_acquire) == ncclSuccess) {
+    return sequencer_->failure_text();
   }
-  if (error != ncclSuccess) {
-    throw Error(
-        error, "the communicator has failed: {}",
-        init_failure_.load() != ncclSuccess ? init_failure_text_ : sequencer_->failure_text());
-  }
+  const std::lock_guard lock(failure_mutex_);
+  return failure_text_;
 }
 
-void Communicator::require_ready() const {
-  require_initialised();
-  if (state_.load(std::memory_order_acquire) != State::kReady) {
-    throw Error(ncclInvalidUsage,
-                "the communicator has been finalized; no operation can be started on it");
-  }
+ncclResult_t Communicator::async_error() const noexcept {
+  const State now = state();
+  const bool in_progress = now == State::kBeingMade
+                               ? failure_.load(std::memory_order_acquire) == ncclSuccess
+                               : now == State::kBusy || now == State::kFinalizing;
+  return in_progress ? ncclInProgress : failure();
 }
 
-// ---- Operators ----
-//
-// A handle holds the communicator's key in its high half and, in the low half, an index past the
-// built-in operators.
-
-ncclRedOp_t Communicator::add_operator(const PreMulSum& definition) {
-  const std::lock_guard lock(operators_mutex_);
-  auto slot = std::find(operators_.begin(), operators_.end(), std::nullopt);
-  const auto index = static_cast<std::size_t>(slot - operators_.begin());
-  if (index + ncclNumOps > 0xffff) {
-    throw Error(ncclInvalidUsage,
-                "this communicator already has {} operators; destroy some with ncclRedOpDestroy()",
-                operators_.size());
+void Communicator::require(Call call) const {
+  // Whoever makes something of it will be done in a moment.
+  while (deriving_.load(std::memory_order_acquire) == Deriving::kFinishing) {
+    std::this_thread::yield();
   }
-  if (slot == operators_.end()) {
-    operators_.emplace_back(definition);
-  } else {
-    *slot = definition;
+  // A derivation that hangs can be revoked.
+  const State now = call == Call::kRevoke ? state_.load(std::memory_order_acquire) : state();
+  const State base = state_.load(std::memory_order_acquire);
+  const bool leaves_failures_behind =
+      base == State::kRevoked || (base != State::kBeingMade && is_for_failed(call));
+  const ncclResult_t failed = failure();
+  if (failed != ncclSuccess && !leaves_failures_behind) {
+    throw Error(failed, "the communicator has failed: {}", failure_text());
   }
-  return static_cast<ncclRedOp_t>((operator_key_ << 16) | static_cast<int>(index + ncclNumOps));
-}
-
-std::size_t Communicator::operator_index(ncclRedOp_t handle) const {
-  const int value = static_cast<int>(handle);
-  const int low = value & 0xffff;
-  if (value >= 0 && value < ncclNumOps) {
-    throw Error(ncclInvalidArgument, "operator {} is built in", value);
+  const Verdict answer = verdict(now, call);
+  if (answer.result != ncclSuccess) {
+    throw Error(answer.result, "{}", answer.sentence);
   }
-  const auto index = static_cast<std::size_t>(low) - ncclNumOps;
-  if ((value >> 16) != operator_key_ || low < ncclNumOps || index >= operators_.size() ||
-      !operators_[index]) {
-    throw Error(ncclInvalidArgument,
-                "operator {:#x} is unknown here: it is neither one of 0 to {} nor one that this "
-                "communicator "
-                "created and has not destroyed",
-                value, ncclNumOps - 1);
-  }
-  return index;
-}
-
-void Communicator::remove_operator(ncclRedOp_t handle) {
-  const std::lock_guard lock(operators_mutex_);
-  operators_[operator_index(handle)].reset();
-}
-
-PreMulSum Communicator::find_operator(ncclRedOp_t handle) const {
-  const std::lock_guard lock(operators_mutex_);
-  return *operators_[operator_index(handle)];
 }
 
 }  // namespace ripieno::comm

@@ -125,7 +125,12 @@ void apply_environment(Config& config) {
 
 }  // namespace
 
-Config parse_config(const ncclConfig_t* user) {
+Config parse_config(const ncclConfig_t* user, const Config* parent) {
+  if (user == nullptr && parent != nullptr) {
+    Config config = *parent;
+    apply_environment(config);
+    return config;
+  }
   ncclConfig_t given = unset_config();
   if (user != nullptr) {
     given = read_struct(user);
@@ -133,7 +138,8 @@ Config parse_config(const ncclConfig_t* user) {
   }
   constexpr int kMost = 1 << 30;
   Config config;
-  config.blocking = flag("blocking", given.blocking, config.blocking);
+  config.blocking =
+      flag("blocking", given.blocking, parent != nullptr ? parent->blocking : config.blocking);
   config.cga_cluster_size =
       number("cgaClusterSize", given.cgaClusterSize, 0, 8, config.cga_cluster_size);
   config.min_ctas = number("minCTAs", given.minCTAs, 1, kMost, config.min_ctas);

@@ -29,6 +29,9 @@ struct Config {
 /// Reads `user` (nullptr: all defaults). Only `user->size` bytes are looked at, whatever that is,
 /// and fields newer than `user->version` count as not set. Throws Error (ncclInvalidArgument)
 /// naming the field, its value and what is valid.
-[[nodiscard]] Config parse_config(const ncclConfig_t* user);
+///
+/// A communicator made from another one is given `parent`: with `user` nullptr it is configured
+/// like that one, else it takes over whether calls block where the user does not say.
+[[nodiscard]] Config parse_config(const ncclConfig_t* user, const Config* parent = nullptr);
 
 }  // namespace ripieno::comm

@@ -160,10 +160,10 @@ void map_processes(HostLinks& links, std::vector<HostPeer>& team_peers, int self
 
 }  // namespace
 
-HostLinks connect_host(bootstrap::Bootstrap& bootstrap, int device,
+HostLinks connect_host(bootstrap::Gathering& gathering, int device,
                        std::chrono::milliseconds timeout) {
-  const int rank = bootstrap.rank();
-  const int ranks = bootstrap.ranks();
+  const int rank = gathering.rank();
+  const int ranks = gathering.ranks();
   PeerInfo self = describe_self(device);
   std::shared_ptr<ControlPage> page;
   std::unique_ptr<Publication> publication;
@@ -177,7 +177,7 @@ HostLinks connect_host(bootstrap::Bootstrap& bootstrap, int device,
   }
 
   HostLinks links;
-  links.peers = bootstrap.gather_records(self);
+  links.peers = gathering.gather_records(self);
   check_same_host(links.peers);
   if (!page) {
     page = fetch_from(0, links.peers.front(), [&] {
@@ -191,10 +191,7 @@ HostLinks connect_host(bootstrap::Bootstrap& bootstrap, int device,
   line.process_id = getpid();
   line.presence.store(transport::Presence::kJoined, std::memory_order_seq_cst);
   links.team = std::make_unique<transport::HostTeam>(page, rank, std::move(team_peers));
-  bootstrap.barrier();
-  if (rank == 0) {
-    page->release_fd();
-  }
+  gathering.barrier();
   return links;
 }
 

@@ -41,8 +41,8 @@ struct HostLinks {
   std::unique_ptr<transport::HostTeam> team;
 };
 
-/// Collective over all ranks of `bootstrap`. Throws Error.
-[[nodiscard]] HostLinks connect_host(bootstrap::Bootstrap& bootstrap, int device,
+/// Collective over all ranks of `gathering`. Throws Error.
+[[nodiscard]] HostLinks connect_host(bootstrap::Gathering& gathering, int device,
                                      std::chrono::milliseconds timeout);
 
 }  // namespace ripieno::connect

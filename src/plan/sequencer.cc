@@ -5,7 +5,6 @@
 #include <cstring>
 #include <thread>
 
-#include "base/futex.h"
 #include "base/log.h"
 
 namespace ripieno::plan {
@@ -67,14 +66,29 @@ void Sequencer::fail(const Error& error) noexcept {
 void Sequencer::peer_process_died(const std::vector<int>& ranks) noexcept {
   for (const int peer : ranks) {
     RankLine& line = team_->page().line(peer);
-    Presence seen = Presence::kJoined;
-    const bool was_in = line.presence.compare_exchange_strong(seen, Presence::kDied);
-    if (was_in || seen == Presence::kDied) {
-      fail(Error(ncclRemoteError,
-                 "rank {} died: its process {} ended without leaving the communicator", peer,
-                 line.process_id));
+    // Whoever had given up its communicator before has not died of it.
+    Presence seen = line.presence.load(std::memory_order_seq_cst);
+    const auto was_in = [&] {
+      return line.gone.load(std::memory_order_seq_cst) == 0 &&
+             (seen == Presence::kJoined || seen == Presence::kFailed || seen == Presence::kRevoked);
+    };
+    while (was_in() && !line.presence.compare_exchange_weak(seen, Presence::kDied)) {
+    }
+    if (was_in() || seen == Presence::kDied) {
+      fail(death_of(peer));
     }
   }
+}
+
+Error Sequencer::death_of(int peer) const {
+  const RankLine& line = team_->page().line(peer);
+  if (line.fault_code != ncclSuccess) {
+    return {static_cast<ncclResult_t>(line.fault_code),
+            "rank {} reported: {} (and its process {} has ended since)", peer, line.fault.data(),
+            line.process_id};
+  }
+  return {ncclRemoteError, "rank {} died: its process {} ended without leaving the communicator",
+          peer, line.process_id};
 }
 
 void Sequencer::abort() noexcept {
@@ -83,20 +97,42 @@ void Sequencer::abort() noexcept {
     if (!stopped_.load(std::memory_order_relaxed)) {
       stop(Presence::kAborted);
     }
+    give_up();
   }
-  // A plan that has begun looks at the stop flag between any two waits, so this is the time of one
-  // copy at most.
-  const auto end = std::chrono::steady_clock::now() + kAbortPatience;
-  while (begun_.load(std::memory_order_seq_cst) > ended_.load(std::memory_order_seq_cst) &&
-         std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::microseconds{20});
+  wait_for_running_plan();
+}
+
+void Sequencer::revoke() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    stop(Presence::kRevoked);
   }
+  wait_for_running_plan();
 }
 
 void Sequencer::leave() noexcept {
   const std::lock_guard lock(mutex_);
   if (!stopped_.load(std::memory_order_relaxed)) {
     stop(Presence::kLeft);
+  }
+  give_up();
+}
+
+void Sequencer::give_up() noexcept {
+  transport::ControlPage& page = team_->page();
+  page.line(rank()).gone.store(1, std::memory_order_seq_cst);
+  for (int peer = 0; peer < ranks(); ++peer) {
+    page.ring(peer);
+  }
+}
+
+void Sequencer::wait_for_running_plan() const noexcept {
+  // A plan that has begun looks at the stop flag between any two waits, so this is the time of one
+  // copy at most.
+  const auto end = std::chrono::steady_clock::now() + kAbortPatience;
+  while (begun_.load(std::memory_order_seq_cst) > ended_.load(std::memory_order_seq_cst) &&
+         std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::microseconds{20});
   }
 }
 
@@ -125,9 +161,15 @@ void Sequencer::check_peers(const Waiting* waiting) const {
         throw Error(static_cast<ncclResult_t>(line.fault_code), "rank {} reported: {}", peer,
                     line.fault.data());
       case Presence::kDied:
-        throw Error(ncclRemoteError, "rank {} (process {}) died", peer, line.process_id);
+        throw Error(death_of(peer));
       case Presence::kAborted:
         throw Error(ncclRemoteError, "rank {} aborted its communicator", peer);
+      case Presence::kRevoked:
+        // Who waits for it does so in vain; who does not learns when it will.
+        if (waiting != nullptr && waiting->waits_for(peer)) {
+          throw Error(ncclRemoteError, "rank {} revoked the communicator", peer);
+        }
+        break;
       case Presence::kLeft:
         // Looked at after its presence: what it published before it left still counts.
         if (waiting != nullptr && waiting->waits_for(peer)) {
@@ -141,10 +183,6 @@ void Sequencer::check_peers(const Waiting* waiting) const {
         break;
     }
   }
-}
-
-void Sequencer::wait_for_bell(std::uint32_t seen, std::chrono::milliseconds timeout) noexcept {
-  futex_wait(team_->page().line(rank()).bell, seen, timeout, FutexScope::kShared);
 }
 
 }  // namespace ripieno::plan

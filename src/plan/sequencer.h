@@ -61,6 +61,8 @@ class Sequencer {
   void abort() noexcept;
   /// Leaves in good order.
   void leave() noexcept;
+  /// Stops all operations for good, but stays where the ranks meet. Bounded like abort().
+  void revoke() noexcept;
   /// The failure, ncclSuccess if there is none.
   [[nodiscard]] ncclResult_t failure() const noexcept {
     return failure_.load(std::memory_order_acquire);
@@ -75,18 +77,14 @@ class Sequencer {
   /// the bell is watched.
   template <typename LastLook>
   void sleep(std::chrono::milliseconds timeout, LastLook last_look) {
-    transport::RankLine& line = team_->page().line(rank());
-    const std::uint32_t seen = line.bell.load(std::memory_order_seq_cst);
-    line.sleepers.fetch_add(1, std::memory_order_seq_cst);
-    if (!last_look()) {
-      wait_for_bell(seen, timeout);
-    }
-    line.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+    team_->page().sleep(rank(), timeout, last_look);
   }
 
  private:
-  void wait_for_bell(std::uint32_t seen, std::chrono::milliseconds timeout) noexcept;
   void stop(transport::Presence presence) noexcept;
+  [[nodiscard]] Error death_of(int peer) const;
+  void give_up() noexcept;
+  void wait_for_running_plan() const noexcept;
 
   std::unique_ptr<transport::HostTeam> team_;
   std::string label_;

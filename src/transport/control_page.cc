@@ -26,7 +26,8 @@ struct Layout {
     const auto n = static_cast<std::size_t>(ranks);
     slots = round_to_pages(n * sizeof(RankLine));
     mailboxes = slots + round_to_pages(2 * n * sizeof(ArrivalSlot));
-    one_shot = mailboxes + round_to_pages(n * n * sizeof(Mailbox));
+    meeting_slots = mailboxes + round_to_pages(n * n * sizeof(Mailbox));
+    one_shot = meeting_slots + round_to_pages(4 * n * sizeof(MeetingSlot));
     staging = one_shot + 2 * n * kOneShotBytes;
     message_staging = staging + 2 * n * kStagingBytes;
     bytes = message_staging + 2 * n * n * kMessagePieceBytes;
@@ -34,6 +35,7 @@ struct Layout {
 
   std::size_t slots;
   std::size_t mailboxes;
+  std::size_t meeting_slots;
   std::size_t one_shot;
   std::size_t staging;
   std::size_t message_staging;
@@ -55,9 +57,7 @@ std::shared_ptr<ControlPage> ControlPage::create(int ranks) {
 }
 
 std::shared_ptr<ControlPage> ControlPage::open(UniqueFd fd, int ranks) {
-  std::shared_ptr<ControlPage> page(new ControlPage(std::move(fd), ranks));
-  page->release_fd();
-  return page;
+  return std::shared_ptr<ControlPage>(new ControlPage(std::move(fd), ranks));
 }
 
 ControlPage::ControlPage(UniqueFd fd, int ranks)
@@ -76,6 +76,7 @@ ControlPage::ControlPage(UniqueFd fd, int ranks)
   lines_ = reinterpret_cast<RankLine*>(base_);
   slots_ = reinterpret_cast<ArrivalSlot*>(base_ + layout.slots);
   mailboxes_ = reinterpret_cast<Mailbox*>(base_ + layout.mailboxes);
+  meeting_slots_ = reinterpret_cast<MeetingSlot*>(base_ + layout.meeting_slots);
   one_shot_ = base_ + layout.one_shot;
   staging_ = base_ + layout.staging;
   message_staging_ = base_ + layout.message_staging;
@@ -94,6 +95,11 @@ void ControlPage::ring(int rank) const noexcept {
 void ControlPage::ring_always(int rank) const noexcept {
   line(rank).bell.fetch_add(1, std::memory_order_release);
   futex_wake(line(rank).bell, std::numeric_limits<int>::max(), FutexScope::kShared);
+}
+
+void ControlPage::wait_for_bell(int rank, std::uint32_t seen,
+                                std::chrono::milliseconds timeout) const noexcept {
+  futex_wait(line(rank).bell, seen, timeout, FutexScope::kShared);
 }
 
 }  // namespace ripieno::transport

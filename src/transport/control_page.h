@@ -13,6 +13,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,6 +33,8 @@ inline constexpr std::size_t kStagingBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kMessagePieceBytes = std::size_t{64} << 10;
 /// Bytes that travel inside a mailbox slot.
 inline constexpr std::size_t kMessageInlineBytes = 64;
+/// What one rank brings to one step of a meeting.
+inline constexpr std::size_t kMeetingBytes = 2048 - 32;
 
 /// Where a user's buffer is, as peers see it.
 struct BufferRef {
@@ -81,8 +84,9 @@ enum class Presence : std::uint32_t {
   kJoined = 1,
   kLeft = 2,  ///< Destroyed its communicator in good order.
   kAborted = 3,
-  kFailed = 4,  ///< Met an error and left its sentence in `fault`.
-  kDied = 5,    ///< Its process ended without leaving; set by whoever noticed.
+  kFailed = 4,   ///< Met an error and left its sentence in `fault`.
+  kDied = 5,     ///< Its process ended without leaving; set by whoever noticed.
+  kRevoked = 6,  ///< Stopped all operations for good; may still take part in meetings.
 };
 
 /// Written by its rank, except `bell` and (once its process is gone) `presence`.
@@ -93,7 +97,10 @@ struct alignas(128) RankLine {
   std::atomic<Presence> presence;
   std::int32_t process_id;
   std::int32_t fault_code;  ///< ncclResult_t behind kFailed; stored before presence.
-  std::array<char, 492> fault;
+  /// Not 0 once the rank has given up its communicator, also where `presence` still says why it
+  /// failed.
+  std::atomic<std::uint32_t> gone;
+  std::array<char, 488> fault;
 };
 static_assert(sizeof(RankLine) == 512);
 
@@ -124,6 +131,20 @@ struct alignas(128) Mailbox {
 };
 static_assert(sizeof(Mailbox) == 384);
 
+/// What a rank brings to one step of a meeting: ranks of the communicator that come together
+/// outside of any stream, to make another communicator, say. Written by its rank, `mark` last.
+struct alignas(64) MeetingSlot {
+  std::atomic<std::uint64_t> mark;     ///< Which step of which meeting.
+  std::atomic<std::uint64_t> about;    ///< What this rank meets for,
+  std::atomic<std::uint64_t> company;  ///< and with whom.
+  std::uint64_t size;
+  std::array<std::byte, kMeetingBytes> bytes;
+};
+static_assert(sizeof(MeetingSlot) == 2048);
+
+/// A rank has slots for meetings of all ranks, and others for those of some.
+enum class MeetingLane : std::uint8_t { kAll = 0, kSome = 1 };
+
 /// A mapped control page. The object owns the mapping; every rank of a process may share one.
 class ControlPage {
  public:
@@ -138,9 +159,9 @@ class ControlPage {
 
   [[nodiscard]] int ranks() const noexcept { return ranks_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  /// The descriptor, until release_fd(): for publishing it to other processes.
+  /// For publishing it to other processes. It stays open, so that the user's other processes can
+  /// look at the flight board.
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-  void release_fd() noexcept { fd_.reset(); }
 
   [[nodiscard]] RankLine& line(int rank) const noexcept { return lines_[rank]; }
   [[nodiscard]] ArrivalSlot& slot(int rank, std::uint64_t phase) const noexcept {
@@ -162,6 +183,26 @@ class ControlPage {
     return message_staging_ + (2 * pair + (number & 1)) * kMessagePieceBytes;
   }
 
+  /// A rank uses the two slots of a lane in turns.
+  [[nodiscard]] MeetingSlot& meeting_slot(int rank, MeetingLane lane,
+                                          std::uint64_t turn) const noexcept {
+    return meeting_slots_[4 * static_cast<std::size_t>(rank) + 2 * static_cast<std::size_t>(lane) +
+                          (turn & 1)];
+  }
+
+  /// Sleeps until the bell of `rank` rings or `timeout` passes, unless `last_look` returns true
+  /// once the bell is watched.
+  template <typename LastLook>
+  void sleep(int rank, std::chrono::milliseconds timeout, LastLook last_look) const {
+    RankLine& own = line(rank);
+    const std::uint32_t seen = own.bell.load(std::memory_order_seq_cst);
+    own.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    if (!last_look()) {
+      wait_for_bell(rank, seen, timeout);
+    }
+    own.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  }
+
   /// Wakes the threads of `rank` that sleep on its bell; costs one load when none does. The caller
   /// has published what they wait for with a sequentially consistent store, so either this look
   /// sees the sleeper or its last look sees that.
@@ -171,6 +212,8 @@ class ControlPage {
 
  private:
   ControlPage(UniqueFd fd, int ranks);
+  void wait_for_bell(int rank, std::uint32_t seen,
+                     std::chrono::milliseconds timeout) const noexcept;
 
   UniqueFd fd_;
   int ranks_;
@@ -179,6 +222,7 @@ class ControlPage {
   RankLine* lines_;
   ArrivalSlot* slots_;
   Mailbox* mailboxes_;
+  MeetingSlot* meeting_slots_;
   std::byte* one_shot_;
   std::byte* staging_;
   std::byte* message_staging_;

@@ -32,6 +32,8 @@ class HostTeam {
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int ranks() const noexcept { return page_->ranks(); }
   [[nodiscard]] ControlPage& page() const noexcept { return *page_; }
+  /// For those who may outlive the team.
+  [[nodiscard]] const std::shared_ptr<ControlPage>& shared_page() const noexcept { return page_; }
 
   // ---- Memory ----
 
