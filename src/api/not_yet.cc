@@ -1,28 +1,11 @@
 // The functions of the interface that the library does not perform yet. Each is exported and
-// answers with a sentence; where doing nothing is a legal answer (hints, registrations that may
-// come back empty), it does that instead.
-#include <algorithm>
-#include <array>
-
+// answers with a sentence.
 #include "api/declare.h"
 #include "api/refuse.h"
 #include "base/error.h"
 
 namespace ripieno::api {
 namespace {
-
-/// For functions that can do nothing and be right: checks the one thing that would be wrong by
-/// itself.
-ncclResult_t accept_unless_null(const char* function, const char* argument,
-                                const void* value) noexcept {
-  if (value != nullptr) return ncclSuccess;
-  std::array<char, 96> sentence;
-  const auto written =
-      fmt::format_to_n(sentence.data(), sentence.size(), "{}: `{}` is NULL; pass a valid pointer",
-                       function, argument);
-  set_last_error({sentence.data(), std::min(written.size, sentence.size())});
-  return ncclInvalidArgument;
-}
 
 constexpr const char* kUseSendAndReceive =
     "use ncclSend and ncclRecv in a group; windows are not available, as ncclCommWindowRegister "
@@ -32,49 +15,6 @@ constexpr const char* kReadEnvironment =
 
 }  // namespace
 }  // namespace ripieno::api
-
-// ---- Registered memory ----
-
-RIPIENO_API(ncclCommRegister, comm_register);
-ncclResult_t ripieno::api::comm_register(ncclComm_t comm, void*, size_t, void** handle) {
-  if (auto result = accept_unless_null("ncclCommRegister", "comm", comm)) return result;
-  if (auto result = accept_unless_null("ncclCommRegister", "handle", handle)) return result;
-  *handle = nullptr;
-  return ncclSuccess;
-}
-
-RIPIENO_API(ncclCommDeregister, comm_deregister);
-ncclResult_t ripieno::api::comm_deregister(ncclComm_t comm, void*) {
-  return accept_unless_null("ncclCommDeregister", "comm", comm);
-}
-
-RIPIENO_API(ncclCommWindowRegister, comm_window_register);
-ncclResult_t ripieno::api::comm_window_register(ncclComm_t comm, void* buffer, size_t size,
-                                                ncclWindow_t* window, int) {
-  constexpr const char* kName = "ncclCommWindowRegister";
-  if (auto result = accept_unless_null(kName, "comm", comm)) return result;
-  if (auto result = accept_unless_null(kName, "buff", buffer)) return result;
-  if (auto result = accept_unless_null(kName, "win", window)) return result;
-  if (size == 0) {
-    set_last_error("ncclCommWindowRegister: `size` is 0; register at least one byte");
-    return ncclInvalidArgument;
-  }
-  *window = nullptr;
-  return ncclSuccess;
-}
-
-RIPIENO_API(ncclCommWindowDeregister, comm_window_deregister);
-ncclResult_t ripieno::api::comm_window_deregister(ncclComm_t comm, ncclWindow_t) {
-  return accept_unless_null("ncclCommWindowDeregister", "comm", comm);
-}
-
-RIPIENO_API(ncclWinGetUserPtr, win_get_user_ptr);
-ncclResult_t ripieno::api::win_get_user_ptr(ncclComm_t comm, ncclWindow_t, void** pointer) {
-  if (auto result = accept_unless_null("ncclWinGetUserPtr", "comm", comm)) return result;
-  if (auto result = accept_unless_null("ncclWinGetUserPtr", "outUserPtr", pointer)) return result;
-  *pointer = nullptr;
-  return ncclSuccess;
-}
 
 // ---- Memory of a communicator ----
 

@@ -163,7 +163,7 @@ inline constexpr std::array kIntraNode = {
     integer("NCCL_NVLS_NCHANNELS", "", "Channels for it.").range(1, 64),
     size("NCCL_NVLS_CHUNKSIZE", "131072", "Its chunk."),
     size("NCCL_NVLSTREE_MAX_CHUNKSIZE", "", "Largest chunk of trees over it."),
-    boolean("NCCL_LOCAL_REGISTER", "1", "Whether registered buffers are used directly."),
+    boolean("NCCL_LOCAL_REGISTER", "1", "Whether registered buffers are used directly.").used(),
     boolean("NCCL_GRAPH_REGISTER", "1", "The same for buffers of captured graphs."),
     boolean("NCCL_GRAPH_MIXING_SUPPORT", "",
             "Whether a communicator is used inside and outside graphs at once."),

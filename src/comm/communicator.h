@@ -21,6 +21,7 @@
 #include "comm/life.h"
 #include "comm/operators.h"
 #include "comm/origin.h"
+#include "comm/registrations.h"
 #include "connect/host_links.h"
 #include "connect/meeting.h"
 #include "observe/monitor.h"
@@ -74,6 +75,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     return sequencer_;
   }
   [[nodiscard]] Operators& operators() noexcept { return operators_; }
+  [[nodiscard]] Registrations& registrations() noexcept { return registrations_; }
+  [[nodiscard]] const Cancellation& cancellation() const noexcept { return cancellation_; }
 
  private:
   friend class Derivation;
@@ -123,6 +126,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::map<std::uint64_t, std::uint64_t> shrinks_by_company_;
 
   Operators operators_;
+  Registrations registrations_;
 };
 
 }  // namespace ripieno::comm

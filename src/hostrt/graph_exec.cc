@@ -1,6 +1,7 @@
 // Launching and updating; see graph_exec.h.
 #include "hostrt/graph_exec.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "hostrt/capture.h"
@@ -66,6 +67,11 @@ void GraphExec::launch(Stream& stream) {
     if (is_captured(stream)) {
       capture_child(stream, *plan_->graph);
       return;
+    }
+    if (!std::ranges::all_of(plan_->steps,
+                             [](const GraphPlan::Step& step) { return step.task->is_live(); })) {
+      throw RuntimeError(cudaErrorInvalidResourceHandle,
+                         "the graph holds an operation of a communicator that has ended or failed");
     }
     order_default_streams(stream);
     // Launches of one graph never overlap.

@@ -38,6 +38,9 @@ class Task {
 
   /// An equal task that has not started: what a graph launch submits in place of the captured one.
   [[nodiscard]] virtual std::unique_ptr<Task> clone() const = 0;
+
+  /// Whether a clone can still do its work. A graph with a task that cannot is not launched.
+  [[nodiscard]] virtual bool is_live() const noexcept { return true; }
 };
 
 }  // namespace ripieno::hostrt

@@ -74,6 +74,7 @@ class PlanTask : public device::Task, private Waiter {
     }
   }
 
+  [[nodiscard]] bool is_live() const noexcept override { return !sequencer_->stopped(); }
   void enqueued() noexcept override { ticket_ = sequencer_->take_ticket(); }
 
   bool poll() noexcept override {

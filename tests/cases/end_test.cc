@@ -121,9 +121,9 @@ TEST(CaseEnd, Case038_GraphMayOutliveItsCommunicator) {
         party.barrier();
         check((abort ? ncclCommAbort : ncclCommDestroy)(std::exchange(rank.comm, nullptr)));
         buffer.upload(values);
-        cudaGraphLaunch(graph, rank.stream);
-        cudaStreamSynchronize(rank.stream);
-        cudaGetLastError();
+        EXPECT_EQ(cudaGraphLaunch(graph, rank.stream), cudaErrorInvalidResourceHandle);
+        EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
+        check(cudaStreamSynchronize(rank.stream));
         EXPECT_EQ(buffer.download_as<std::int32_t>(), values);
         check(cudaGraphExecDestroy(graph));
         party.barrier();
