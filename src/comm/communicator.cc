@@ -72,6 +72,9 @@ void Communicator::connect() {
   operators_.belong_to(hash_);
   meeting_place_ = std::make_unique<connect::MeetingPlace>(links.team->shared_page(), rank_);
   sequencer_ = std::make_shared<plan::Sequencer>(std::move(links.team), label());
+  if (rank_ == 0) {
+    meeting_place_->page().title_board(hash_, config_.comm_name);
+  }
   watch_peers(links);
   const auto end = std::chrono::steady_clock::now();
   using Milliseconds = std::chrono::duration<double, std::milli>;

@@ -189,6 +189,10 @@ HostLinks connect_host(bootstrap::Gathering& gathering, int device,
 
   transport::RankLine& line = page->line(rank);
   line.process_id = getpid();
+  observe::FlightLine& flight = page->flight_line(rank);
+  flight.process_id.store(getpid(), std::memory_order_relaxed);
+  flight.presence.store(static_cast<std::uint32_t>(transport::Presence::kJoined),
+                        std::memory_order_relaxed);
   line.presence.store(transport::Presence::kJoined, std::memory_order_seq_cst);
   links.team = std::make_unique<transport::HostTeam>(page, rank, std::move(team_peers));
   gathering.barrier();

@@ -8,6 +8,8 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/parameters.h"
 
 namespace ripieno::connect {
 namespace {
@@ -15,6 +17,8 @@ namespace {
 using transport::MeetingSlot;
 using transport::Presence;
 using transport::RankLine;
+
+constexpr SecondsParameter kStallSeconds{"RIPIENO_STALL_SECONDS"};
 
 constexpr int kYields = 20;
 constexpr std::chrono::milliseconds kNap{50};
@@ -111,8 +115,15 @@ void Meeting::wait() {
     sched_yield();
   }
   const auto begin = Deadline::Clock::now();
+  const std::chrono::seconds stall = kStallSeconds.value();
+  bool reported = stall.count() == 0;
   while (!is_complete()) {
     plan_.check();
+    if (!reported && Deadline::Clock::now() - begin >= stall) {
+      reported = true;
+      log_warn(log_subsystem::kInit, "{} on rank {} has waited {} s for rank(s) {}", plan_.purpose,
+               place_.rank(), stall.count(), missing().text);
+    }
     look_for_trouble(
         std::chrono::duration_cast<std::chrono::milliseconds>(Deadline::Clock::now() - begin));
     if (plan_.deadline.expired()) {
@@ -161,22 +172,25 @@ void Meeting::look_for_trouble(std::chrono::milliseconds waited) const {
   }
 }
 
-void Meeting::throw_missing() const {
-  std::string missing;
-  std::size_t count = 0;
+Meeting::Missing Meeting::missing() const {
+  Missing missing{};
   for (const int member : plan_.members) {
     bool is_here = false;
     for (const std::uint64_t turn : {0, 1}) {
       is_here |= place_.page().meeting_slot(member, plan_.lane, turn).mark.load() == mark_;
     }
     if (!is_here) {
-      ++count;
-      missing += fmt::format("{}{} (process {})", missing.empty() ? "" : ", ", member,
-                             place_.page().line(member).process_id);
+      missing.text += fmt::format("{}{} (process {})", missing.count++ == 0 ? "" : ", ", member,
+                                  place_.page().line(member).process_id);
     }
   }
+  return missing;
+}
+
+void Meeting::throw_missing() const {
+  const Missing absent = missing();
   throw Error(ncclRemoteError, "{}: {} of {} ranks came in time; missing: {}", plan_.purpose,
-              plan_.members.size() - count, plan_.members.size(), missing);
+              plan_.members.size() - absent.count, plan_.members.size(), absent.text);
 }
 
 }  // namespace ripieno::connect

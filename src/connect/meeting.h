@@ -73,6 +73,12 @@ class Meeting final : public bootstrap::Gathering {
   [[nodiscard]] bool is_complete() noexcept;
   void wait();
   void look_for_trouble(std::chrono::milliseconds waited) const;
+  /// Members that have not come to this step.
+  struct Missing {
+    std::string text;
+    std::size_t count;
+  };
+  [[nodiscard]] Missing missing() const;
   [[noreturn]] void throw_missing() const;
 
   MeetingPlace& place_;

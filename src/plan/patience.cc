@@ -29,6 +29,9 @@ void Patience::pause() {
 }
 
 void Patience::sleep(hostrt::Spinning::Clock::time_point now) {
+  if (const Waiting* const waiting = waiter_.waiting()) {
+    deadlock_check_.look(sequencer_, *waiting, now);
+  }
   const std::chrono::seconds limit = kStallSeconds.value();
   if (!reported_ && limit.count() > 0 && now - begin_ >= limit) {
     report_stall();
@@ -52,8 +55,27 @@ void Patience::report_stall() {
                              sequencer_.team().page().line(rank).process_id);
     }
   }
-  log_warn(log_subsystem::kColl, "{}: {} has waited {} s for rank(s) {}", sequencer_.label(),
-           waiter_.describe(), kStallSeconds.value().count(), missing);
+  log_warn(log_subsystem::kColl, "{}: {} has waited {} s for rank(s) {}. {}", sequencer_.label(),
+           waiter_.describe(), kStallSeconds.value().count(), missing,
+           where_others_stand(*waiting));
+}
+
+/// Those waited for first; a line must end somewhere.
+std::string Patience::where_others_stand(const Waiting& waiting) const {
+  constexpr int kMost = 16;
+  std::string text;
+  int told = 0;
+  for (const bool missing : {true, false}) {
+    for (int rank = 0; rank < sequencer_.ranks() && told < kMost; ++rank) {
+      if (rank != sequencer_.rank() && waiting.waits_for(rank) == missing) {
+        const auto state = observe::read(sequencer_.team().page().flight_line(rank));
+        text +=
+            fmt::format("{}rank {} {}", told++ == 0 ? "" : ", ", rank, observe::describe(state));
+      }
+    }
+  }
+  const int others = sequencer_.ranks() - 1 - told;
+  return others > 0 ? fmt::format("{}, and {} more", text, others) : text;
 }
 
 }  // namespace ripieno::plan

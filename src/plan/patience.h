@@ -9,6 +9,7 @@
 
 #include "base/schedule.h"
 #include "hostrt/spinning.h"
+#include "plan/deadlock_check.h"
 #include "plan/sequencer.h"
 
 namespace ripieno::plan {
@@ -36,11 +37,13 @@ class Patience {
  private:
   void sleep(hostrt::Spinning::Clock::time_point now);
   void report_stall();
+  [[nodiscard]] std::string where_others_stand(const Waiting& waiting) const;
 
   Sequencer& sequencer_;
   Waiter& waiter_;
   hostrt::Spinning spinning_;
   bool reported_ = false;
+  DeadlockCheck deadlock_check_;
   const hostrt::Spinning::Clock::time_point begin_ = hostrt::Spinning::Clock::now();
 };
 

@@ -34,6 +34,16 @@ std::string describe_operation(const Operation& operation) {
                      message ? fmt::format(", peer {}", operation.root) : "");
 }
 
+observe::FlightEntry entry_of(const Operation& operation, const Sequencer& sequencer) noexcept {
+  const bool message = coll::is_message(operation.function);
+  return {.collective = message ? 0 : sequencer.collectives_so_far() + 1,
+          .count = operation.count,
+          .root = operation.root,
+          .function = static_cast<std::uint8_t>(operation.function),
+          .type = static_cast<std::uint8_t>(operation.type),
+          .reduce = static_cast<std::uint8_t>(operation.reduce)};
+}
+
 /// One collective under way, or a single rank's copy.
 class Collective {
  public:
@@ -123,7 +133,7 @@ class PlanTask : public device::Task, private Waiter {
     if (!sequencer_->is_turn(*ticket_)) {
       return false;
     }
-    sequencer_->begin_plan();
+    sequencer_->begin_plan(flight_entry());
     begun_ = true;
     return true;
   }
@@ -135,6 +145,7 @@ class PlanTask : public device::Task, private Waiter {
     return begun_ ? ready() : sequencer_->is_turn(*ticket_);
   }
   [[nodiscard]] virtual bool ready() noexcept = 0;
+  [[nodiscard]] virtual observe::FlightEntry flight_entry() const noexcept = 0;
 
   std::shared_ptr<Sequencer> sequencer_;
   std::optional<std::uint64_t> ticket_;
@@ -166,6 +177,9 @@ class CollectiveTask final : public PlanTask {
   [[nodiscard]] bool ready() noexcept override { return is_ready(collective_.waiting()); }
   [[nodiscard]] std::string describe() const override {
     return describe_operation(collective_.operation());
+  }
+  [[nodiscard]] observe::FlightEntry flight_entry() const noexcept override {
+    return entry_of(collective_.operation(), *sequencer());
   }
 
   Collective collective_;
@@ -276,6 +290,12 @@ class GroupTask final : public PlanTask {
     }
     return fmt::format("a group of {} operations, the first {}", operations_.size(),
                        describe_operation(operations_.front()));
+  }
+
+  [[nodiscard]] observe::FlightEntry flight_entry() const noexcept override {
+    observe::FlightEntry entry = entry_of(operations_.front(), *sequencer());
+    entry.operations = static_cast<std::uint32_t>(operations_.size());
+    return entry;
   }
 
   std::vector<Operation> operations_;

@@ -22,7 +22,9 @@ Sequencer::Sequencer(std::unique_ptr<transport::HostTeam> team, std::string labe
     : team_(std::move(team)), label_(std::move(label)) {}
 
 void Sequencer::end_plan(bool begun) noexcept {
-  if (!begun) {
+  if (begun) {
+    team_->page().flight_line(rank()).finish();
+  } else {
     begun_.fetch_add(1, std::memory_order_seq_cst);
   }
   ended_.fetch_add(1, std::memory_order_seq_cst);
@@ -75,6 +77,8 @@ void Sequencer::peer_process_died(const std::vector<int>& ranks) noexcept {
     while (was_in() && !line.presence.compare_exchange_weak(seen, Presence::kDied)) {
     }
     if (was_in() || seen == Presence::kDied) {
+      team_->page().flight_line(peer).presence.store(static_cast<std::uint32_t>(Presence::kDied),
+                                                     std::memory_order_relaxed);
       fail(death_of(peer));
     }
   }
@@ -139,6 +143,8 @@ void Sequencer::wait_for_running_plan() const noexcept {
 void Sequencer::stop(Presence presence) noexcept {
   transport::ControlPage& page = team_->page();
   page.line(rank()).presence.store(presence, std::memory_order_seq_cst);
+  page.flight_line(rank()).presence.store(static_cast<std::uint32_t>(presence),
+                                          std::memory_order_relaxed);
   stopped_.store(true, std::memory_order_release);
   for (int peer = 0; peer < ranks(); ++peer) {
     page.ring_always(peer);

@@ -42,7 +42,12 @@ class Sequencer {
   }
   /// Ordinal of the next collective; called by the plan whose turn it is.
   [[nodiscard]] std::uint64_t next_collective() noexcept { return ++collectives_; }
-  void begin_plan() noexcept { begun_.fetch_add(1, std::memory_order_seq_cst); }
+  [[nodiscard]] std::uint64_t collectives_so_far() const noexcept { return collectives_; }
+  /// Begins a plan, and writes it on the flight board.
+  void begin_plan(const observe::FlightEntry& entry) noexcept {
+    begun_.fetch_add(1, std::memory_order_seq_cst);
+    team_->page().flight_line(rank()).enter(entry);
+  }
   /// Ends a plan; `begun` tells whether begin_plan() was called for it.
   void end_plan(bool begun) noexcept;
   /// Waits until every plan issued so far has ended; false when `timeout` passes first.

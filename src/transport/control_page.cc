@@ -1,9 +1,11 @@
-// Creating, mapping and laying out the control page.
+// Creating, mapping and laying out the control page. The flight board comes first, for those who
+// map nothing else.
 #include "transport/control_page.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 
@@ -24,7 +26,8 @@ constexpr std::size_t round_to_pages(std::size_t bytes) {
 struct Layout {
   explicit Layout(int ranks) {
     const auto n = static_cast<std::size_t>(ranks);
-    slots = round_to_pages(n * sizeof(RankLine));
+    lines = round_to_pages(observe::board_bytes(n));
+    slots = lines + round_to_pages(n * sizeof(RankLine));
     mailboxes = slots + round_to_pages(2 * n * sizeof(ArrivalSlot));
     meeting_slots = mailboxes + round_to_pages(n * n * sizeof(Mailbox));
     one_shot = meeting_slots + round_to_pages(4 * n * sizeof(MeetingSlot));
@@ -33,6 +36,7 @@ struct Layout {
     bytes = message_staging + 2 * n * n * kMessagePieceBytes;
   }
 
+  std::size_t lines;
   std::size_t slots;
   std::size_t mailboxes;
   std::size_t meeting_slots;
@@ -45,7 +49,7 @@ struct Layout {
 }  // namespace
 
 std::shared_ptr<ControlPage> ControlPage::create(int ranks) {
-  UniqueFd fd(memfd_create("ripieno-control", MFD_CLOEXEC));
+  UniqueFd fd(memfd_create(observe::kBoardFile, MFD_CLOEXEC));
   if (!fd) {
     throw Error::system("cannot create the communicator's control page (memfd_create)", errno);
   }
@@ -73,7 +77,8 @@ ControlPage::ControlPage(UniqueFd fd, int ranks)
   // The file starts as zeros, which is the initial value of every field.
   const Layout layout(ranks);
   base_ = static_cast<std::byte*>(address);
-  lines_ = reinterpret_cast<RankLine*>(base_);
+  flight_lines_ = reinterpret_cast<observe::FlightLine*>(base_ + observe::FlightHeader::kBytes);
+  lines_ = reinterpret_cast<RankLine*>(base_ + layout.lines);
   slots_ = reinterpret_cast<ArrivalSlot*>(base_ + layout.slots);
   mailboxes_ = reinterpret_cast<Mailbox*>(base_ + layout.mailboxes);
   meeting_slots_ = reinterpret_cast<MeetingSlot*>(base_ + layout.meeting_slots);
@@ -95,6 +100,17 @@ void ControlPage::ring(int rank) const noexcept {
 void ControlPage::ring_always(int rank) const noexcept {
   line(rank).bell.fetch_add(1, std::memory_order_release);
   futex_wake(line(rank).bell, std::numeric_limits<int>::max(), FutexScope::kShared);
+}
+
+void ControlPage::title_board(std::uint64_t communicator_hash,
+                              std::string_view name) const noexcept {
+  auto& header = *reinterpret_cast<observe::FlightHeader*>(base_);
+  header.ranks = static_cast<std::uint32_t>(ranks_);
+  header.line_bytes = sizeof(observe::FlightLine);
+  header.hash = communicator_hash;
+  header.begin = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::ranges::copy(name.substr(0, header.name.size() - 1), header.name.begin());
+  header.magic.store(observe::FlightHeader::kMagic, std::memory_order_release);
 }
 
 void ControlPage::wait_for_bell(int rank, std::uint32_t seen,

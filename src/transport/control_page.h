@@ -18,9 +18,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "base/unique_fd.h"
 #include "hostrt/runtime.h"
+#include "observe/flight_board.h"
 
 namespace ripieno::transport {
 
@@ -163,6 +165,11 @@ class ControlPage {
   /// look at the flight board.
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
+  /// Says whose board this is; by one rank.
+  void title_board(std::uint64_t communicator_hash, std::string_view name) const noexcept;
+  [[nodiscard]] observe::FlightLine& flight_line(int rank) const noexcept {
+    return flight_lines_[rank];
+  }
   [[nodiscard]] RankLine& line(int rank) const noexcept { return lines_[rank]; }
   [[nodiscard]] ArrivalSlot& slot(int rank, std::uint64_t phase) const noexcept {
     return slots_[2 * rank + static_cast<int>(phase & 1)];
@@ -219,6 +226,7 @@ class ControlPage {
   int ranks_;
   std::size_t bytes_;
   std::byte* base_;
+  observe::FlightLine* flight_lines_;
   RankLine* lines_;
   ArrivalSlot* slots_;
   Mailbox* mailboxes_;

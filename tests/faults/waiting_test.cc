@@ -148,7 +148,7 @@ TEST(Waiting, StoppedPeerIsReportedAndWorkGoesOnWhenItIsBack) {
                 wait_until(
                     [&] {
                       return LogFiles::has_line(
-                          {"WARN", "AllReduce", "has waited", "rank(s) 1", process});
+                          {"WARN", "AllReduce", "has waited", "rank(s) 1", process, "rank 1 "});
                     },
                     "the report of a stall");
                 kill(stopped, SIGCONT);

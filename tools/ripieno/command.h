@@ -27,6 +27,7 @@ class UsageError : public std::runtime_error {
 int perf_command(int count, char** arguments);
 int run_command(int count, char** arguments);
 int env_command(int count, char** arguments);
+int ps_command(int count, char** arguments);
 int topo_command(int count, char** arguments);
 int version_command(int count, char** arguments);
 
