@@ -70,6 +70,10 @@ inline constexpr std::array kDiagnosis = {
 };
 
 inline constexpr std::array kTuning = {
+    text("RIPIENO_TUNING_FILE",
+         "Table of times measured by `ripieno tune`, which then decides instead of predictions.")
+        .from("0.1")
+        .used(),
     text("NCCL_ALGO",
          "Algorithms to choose from: `list;function:list`, a leading ^ means all but these."),
     text("NCCL_PROTO", "Protocols to choose from, in the same form."),

@@ -5,6 +5,7 @@
 
 #include "base/parameters.h"
 #include "coll/host_algorithms.h"
+#include "tune/tuner.h"
 
 namespace ripieno::tune {
 namespace {
@@ -14,7 +15,12 @@ constexpr SizeParameter kInlineBytes{"RIPIENO_INLINE_BYTES"};
 
 }  // namespace
 
-Algorithm choose(const coll::Operation& operation, int ranks) noexcept {
+Algorithm choose(const coll::Operation& operation, int ranks, const Tuner* tuner) {
+  if (tuner != nullptr && tuner->steers()) {
+    const bool fits = coll::input_bytes(operation, ranks) <= coll::kOneShotLimit;
+    const Decision decision = tuner->decide(query_of(operation, ranks), fits);
+    return decision.possible ? decision.algorithm : Algorithm::kDirect;
+  }
   // One-shot saves a phase, and costs a copy of the input and, of every rank, a read of everybody's
   // input instead of its own share. Where ranks share cores the phase costs more, and so do the
   // reads: measured, the same limit fits 2 to 8 ranks.

@@ -3,12 +3,16 @@
 #pragma once
 
 #include "coll/operation.h"
+#include "tune/algorithm.h"
 
 namespace ripieno::tune {
 
-enum class Algorithm { kOneShot, kDirect };
+class Tuner;
 
-[[nodiscard]] Algorithm choose(const coll::Operation& operation, int ranks) noexcept;
+/// kOneShot or kDirect. A tuner that has something to say (a plugin, a measured table, NCCL_ALGO)
+/// decides; without one, measured thresholds do.
+[[nodiscard]] Algorithm choose(const coll::Operation& operation, int ranks,
+                               const Tuner* tuner = nullptr);
 
 /// Whether the submitting thread may run the operation itself when its stream is idle: small enough
 /// that the call stays short, larger ones overlap with the caller's work.

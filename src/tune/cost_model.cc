@@ -146,12 +146,15 @@ double CostModel::ring_latency(Function function, Protocol protocol) const {
   const double steps = ring_steps(function, inputs_.ranks);
   const auto net = static_cast<std::size_t>(Wire::kNet);
   if (function != Function::kAllReduce && !in_parts(function)) {
-    // A chain. Channels alike fill each other's gaps, so only one hop shows.
-    const double hop =
-        inputs_.hosts == 1
-            ? inner
-            : constants_.plugin.hop_us[net][index_of(Algorithm::kRing)][cell];
-    return base + (inputs_.ring.same_channels ? hop : steps * hop);
+    // A chain. Channels alike fill each other's gaps, so only one hop shows; otherwise a hop of
+    // Simple costs what one of a tree costs, which waits for the whole chunk as well.
+    if (inputs_.hosts > 1) {
+      const double hop = constants_.plugin.hop_us[net][index_of(Algorithm::kRing)][cell];
+      return base + (inputs_.ring.same_channels ? hop : steps * hop);
+    }
+    if (inputs_.ring.same_channels) return base + inner;
+    const Algorithm as = protocol == Protocol::kSimple ? Algorithm::kTree : Algorithm::kRing;
+    return base + steps * inner_hop_us(inputs_.ring, as, protocol);
   }
   if (inputs_.hosts == 1) return base + steps * inner;
   const bool amd = inputs_.cpu_vendor == topo::CpuVendor::kAmd;
@@ -333,6 +336,8 @@ std::optional<double> CostModel::time_us(const Query& query, Algorithm algorithm
   if (!cell) return std::nullopt;
   const bool on_switch = algorithm == Algorithm::kNvls || algorithm == Algorithm::kNvlsTree;
   if (on_switch && !switch_reduces(query)) return std::nullopt;
+  // Without registered buffers the copies cost what the switch saves.
+  if (on_switch && in_parts(query.function) && !query.registered) return std::nullopt;
   const auto bytes = static_cast<double>(query.bytes);
   double latency = cell->latency_us;
   double gbps = cell->gbps;
@@ -419,6 +424,7 @@ Grid CostModel::grid(const Query& query, Algorithm algorithm, Protocol protocol)
     return static_cast<std::uint64_t>(grid.channels) * static_cast<std::uint64_t>(grid.threads) *
            static_cast<std::uint64_t>(threshold_for(algorithm, protocol));
   };
+  if (algorithm == Algorithm::kPat) return grid;
   while (grid.channels > limits_.min_channels && query.bytes < needed()) --grid.channels;
   while (grid.threads % kHalving == 0 && query.bytes < needed()) grid.threads /= 2;
   return grid;

@@ -19,7 +19,8 @@ struct Query {
   std::uint64_t bytes = 0;
   ncclDataType_t type = ncclFloat32;
   ReduceKind reduce = ReduceKind::kSum;
-  int operations = 1;  ///< Alike, one after the other.
+  int operations = 1;       ///< Alike, one after the other.
+  bool registered = false;  ///< All ranks' buffers are.
 };
 
 /// A cell of the model.

@@ -92,6 +92,9 @@ CostInputs inputs_of(const PathTable& paths, const graph::GraphSet& set, int hos
   }
   inputs.ring = tracks_of(set.ring);
   inputs.tree = tracks_of(set.tree);
+  // A channel is a ring and a tree at once.
+  const int both = std::min(inputs.ring.channels, inputs.tree.channels);
+  inputs.ring.channels = inputs.tree.channels = both;
   inputs.collnet_chain = tracks_of(set.collnet_chain);
   inputs.collnet_direct = tracks_of(set.collnet_direct);
   inputs.nvls = tracks_of(set.nvls);

@@ -89,9 +89,9 @@ class Loaded final : public Plugin {
 
   [[nodiscard]] std::string name() const override { return plugin_->name(); }
   [[nodiscard]] int version() const noexcept override { return plugin_->version(); }
-  void adjust(const Query& query, bool registered, CostTable& costs, int& channels) override {
+  void adjust(const Query& query, CostTable& costs, int& channels) override {
     const std::lock_guard lock(mutex_);
-    plugin_->adjust(query, registered, costs, channels);
+    plugin_->adjust(query, costs, channels);
   }
 
  private:

@@ -33,7 +33,7 @@ class Plugin {
   [[nodiscard]] virtual int version() const noexcept = 0;
   /// Lets the plugin change `costs` and, where it wants to, the number of channels (0: ours).
   /// Throws Error with the plugin's result.
-  virtual void adjust(const Query& query, bool registered, CostTable& costs, int& channels) = 0;
+  virtual void adjust(const Query& query, CostTable& costs, int& channels) = 0;
 };
 
 /// Loads the plugin that the variables name and starts it for a communicator; null if there is

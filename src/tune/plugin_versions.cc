@@ -3,9 +3,9 @@
 #include <dlfcn.h>
 #include <ripieno/plugins/tuner.h>
 
+#include <bit>
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
 #include <type_traits>
 
 #include "base/error.h"
@@ -80,7 +80,7 @@ class Version2 final : public Older<ncclTuner_v2_t> {
  public:
   using Older::Older;
   [[nodiscard]] int version() const noexcept override { return 2; }
-  void adjust(const Query& query, bool /*registered*/, CostTable& costs, int& channels) override {
+  void adjust(const Query& query, CostTable& costs, int& channels) override {
     int algorithm = -1;
     int protocol = -1;
     const auto any = [&](Algorithm one, Algorithm other) {
@@ -110,7 +110,7 @@ class Version3 final : public Older<ncclTuner_v3_t> {
  public:
   using Older::Older;
   [[nodiscard]] int version() const noexcept override { return 3; }
-  void adjust(const Query& query, bool /*registered*/, CostTable& costs, int& channels) override {
+  void adjust(const Query& query, CostTable& costs, int& channels) override {
     require(interface_.getCollInfo(context_, static_cast<int>(query.function), query.bytes,
                                    query.operations, reinterpret_cast<float**>(&costs.rows()),
                                    kAlgorithms, kProtocols, &channels),
@@ -122,10 +122,10 @@ class Version4 final : public Older<ncclTuner_v4_t> {
  public:
   using Older::Older;
   [[nodiscard]] int version() const noexcept override { return 4; }
-  void adjust(const Query& query, bool registered, CostTable& costs, int& channels) override {
+  void adjust(const Query& query, CostTable& costs, int& channels) override {
     require(interface_.getCollInfo(context_, static_cast<int>(query.function), query.bytes,
                                    query.operations, reinterpret_cast<float**>(&costs.rows()),
-                                   kAlgorithms, kProtocols, registered ? 1 : 0, &channels),
+                                   kAlgorithms, kProtocols, query.registered ? 1 : 0, &channels),
             "getCollInfo");
   }
 };
@@ -138,24 +138,23 @@ class Version5 final : public Plugin {
     ncclNvlDomainInfo_v5_t domains = {.nNvlDomains = request.nvlink_domains,
                                       .minRanksPerNvlDomain = request.least_in_domain,
                                       .maxRanksPerNvlDomain = request.most_in_domain};
-    ncclTunerConstants_v5_t figures{};
-    std::memcpy(&figures, &constants, sizeof figures);
+    auto figures = std::bit_cast<ncclTunerConstants_v5_t>(constants);
     require(interface_.init(&context_, request.communicator,
                             static_cast<std::size_t>(request.ranks),
                             static_cast<std::size_t>(request.hosts), plugin_log, &domains,
                             &figures),
             "init");
-    std::memcpy(&constants, &figures, sizeof constants);
+    constants = std::bit_cast<PluginConstants>(figures);
   }
   ~Version5() override {
     if (interface_.finalize != nullptr) interface_.finalize(context_);
   }
   [[nodiscard]] std::string name() const override { return name_of(interface_.name); }
   [[nodiscard]] int version() const noexcept override { return 5; }
-  void adjust(const Query& query, bool registered, CostTable& costs, int& channels) override {
+  void adjust(const Query& query, CostTable& costs, int& channels) override {
     require(interface_.getCollInfo(context_, static_cast<int>(query.function), query.bytes,
                                    query.operations, reinterpret_cast<float**>(&costs.rows()),
-                                   kAlgorithms, kProtocols, registered ? 1 : 0, &channels),
+                                   kAlgorithms, kProtocols, query.registered ? 1 : 0, &channels),
             "getCollInfo");
   }
 
