@@ -6,7 +6,8 @@ namespace ripieno::tune {
 namespace {
 
 constexpr std::array<std::string_view, kAlgorithms> kAlgorithmNames = {
-    "Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT", "Direct", "OneShot"};
+    "Tree",     "Ring", "CollNetDirect", "CollNetChain", "NVLS",
+    "NVLSTree", "PAT",  "Direct",        "OneShot"};
 constexpr std::array<std::string_view, kProtocols> kProtocolNames = {"LL", "LL128", "Simple"};
 
 char lower(char letter) noexcept {

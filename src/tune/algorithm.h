@@ -34,9 +34,9 @@ inline constexpr std::size_t kProtocols = 3;
 inline constexpr std::size_t kFunctions = 11;
 /// The functions that the cost model knows.
 inline constexpr std::array kCollectives = {
-    coll::Function::kAllReduce,     coll::Function::kAllGather, coll::Function::kReduceScatter,
-    coll::Function::kBroadcast,     coll::Function::kReduce,    coll::Function::kAlltoAll,
-    coll::Function::kScatter,       coll::Function::kGather};
+    coll::Function::kAllReduce, coll::Function::kAllGather, coll::Function::kReduceScatter,
+    coll::Function::kBroadcast, coll::Function::kReduce,    coll::Function::kAlltoAll,
+    coll::Function::kScatter,   coll::Function::kGather};
 
 [[nodiscard]] constexpr Algorithm algorithm_at(std::size_t index) noexcept {
   return static_cast<Algorithm>(index);

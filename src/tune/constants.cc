@@ -19,10 +19,10 @@ constexpr std::array<std::string_view, kWires> kWireNames = {"nvlink", "pci", "n
 
 using ProtocolFigures = std::array<double, kProtocols>;
 
-void read_algorithms(const json& object,
-                     std::array<ProtocolFigures, kPluginAlgorithms>& figures) {
+void read_algorithms(const json& object, std::array<ProtocolFigures, kPluginAlgorithms>& figures) {
   for (std::size_t index = 0; index < kPluginAlgorithms; ++index) {
-    figures[index] = object.at(std::string(algorithm_name(algorithm_at(index)))).get<ProtocolFigures>();
+    figures[index] =
+        object.at(std::string(algorithm_name(algorithm_at(index)))).get<ProtocolFigures>();
   }
 }
 

@@ -46,7 +46,8 @@ struct OwnAlgorithm {
   double base_us = 0.0;
   double hop_us = 0.0;
   double rank_us = 0.0;
-  double efficiency = 1.0;  ///< Share of what the links carry; where there are none, of memory_gbps.
+  double efficiency =
+      1.0;  ///< Share of what the links carry; where there are none, of memory_gbps.
 };
 
 /// A curve over sizes, linear in the logarithm between its knots (bytes, factor).

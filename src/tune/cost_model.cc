@@ -115,9 +115,8 @@ double CostModel::ll_limit() const noexcept {
 
 double CostModel::network_hop_us(Algorithm algorithm, Protocol protocol) const noexcept {
   // With one rank a host there is nobody to share the work of a hop with.
-  const Algorithm as = algorithm == Algorithm::kRing && inputs_.ranks_per_host() == 1
-                           ? Algorithm::kTree
-                           : algorithm;
+  const Algorithm as =
+      algorithm == Algorithm::kRing && inputs_.ranks_per_host() == 1 ? Algorithm::kTree : algorithm;
   const double card = inputs_.net_latency_us * (protocol == Protocol::kSimple ? 2.0 : 1.0);
   const auto net = static_cast<std::size_t>(Wire::kNet);
   return constants_.plugin.hop_us[net][index_of(as)][index_of(protocol)] + card;
@@ -172,8 +171,8 @@ std::optional<Line> CostModel::ring(Function function, Protocol protocol) const 
   if (protocol == Protocol::kLl) bus = std::min(ll_limit(), bus * 0.5);
   if (protocol == Protocol::kLl128) {
     if (!ll128_fits(tracks)) return std::nullopt;
-    bus = std::min(bus * 0.92,
-                   tracks.channels * constants_.plugin.ring_ll128_limit[row()][scale()]);
+    bus =
+        std::min(bus * 0.92, tracks.channels * constants_.plugin.ring_ll128_limit[row()][scale()]);
   }
   return Line{.latency_us = ring_latency(function, protocol),
               .gbps = bus * inputs_.ranks / ring_steps(function, inputs_.ranks)};
@@ -213,8 +212,8 @@ std::optional<Line> CostModel::nvls(Function function, bool as_tree) const {
   const double heads = tracks.channels;
   const double inner = tracks.bw_intra * constants_.nvls_efficiency * (heads - 1.0) / heads *
                        (all_reduce ? 2.0 : (local - 1.0) / local);
-  double channel = std::min(
-      inner, as_tree && inputs_.hosts <= 2 ? 2.0 * tracks.bw_inter : tracks.bw_inter);
+  double channel =
+      std::min(inner, as_tree && inputs_.hosts <= 2 ? 2.0 * tracks.bw_inter : tracks.bw_inter);
   if (as_tree) channel = std::min(channel, constants_.plugin.nvls_tree_limit[row()][scale()]);
   const Algorithm algorithm = as_tree ? Algorithm::kNvlsTree : Algorithm::kNvls;
   double latency = inner_hop_us(tracks, algorithm, Protocol::kSimple);
@@ -235,12 +234,12 @@ std::optional<Line> CostModel::pat(Function function) const {
   const Tracks& tracks = inputs_.tree;
   const double base =
       constants_.plugin.base_us[index_of(Algorithm::kPat)][index_of(Protocol::kSimple)];
-  return Line{.latency_us = base +
-                            std::log2(inputs_.hosts) *
-                                network_hop_us(Algorithm::kPat, Protocol::kSimple) / 3.5 +
-                            2.8 * inputs_.ranks,
-              .gbps = 0.75 * tracks.channels *
-                      (inputs_.hosts <= 2 ? tracks.bw_intra : tracks.bw_inter)};
+  return Line{
+      .latency_us =
+          base +
+          std::log2(inputs_.hosts) * network_hop_us(Algorithm::kPat, Protocol::kSimple) / 3.5 +
+          2.8 * inputs_.ranks,
+      .gbps = 0.75 * tracks.channels * (inputs_.hosts <= 2 ? tracks.bw_intra : tracks.bw_inter)};
 }
 
 std::optional<Line> CostModel::collnet_direct(Function function) const {
@@ -289,9 +288,9 @@ std::optional<Line> CostModel::own(Function function, bool one_shot) const {
   const double traffic = shared_memory ? memory_traffic(function, inputs_.ranks, one_shot)
                                        : link_traffic(function, inputs_.ranks, one_shot);
   if (carried <= 0.0) return std::nullopt;
-  return Line{.latency_us = figures.base_us + barriers * figures.hop_us +
-                            figures.rank_us * inputs_.ranks,
-              .gbps = carried * figures.efficiency / traffic};
+  return Line{
+      .latency_us = figures.base_us + barriers * figures.hop_us + figures.rank_us * inputs_.ranks,
+      .gbps = carried * figures.efficiency / traffic};
 }
 
 std::optional<Line> CostModel::compute(Function function, Algorithm algorithm,
@@ -416,8 +415,8 @@ Grid CostModel::grid(const Query& query, Algorithm algorithm, Protocol protocol)
             .threads = threads_for(algorithm, protocol)};
   if (constants_.family == Family::kHost) return {.channels = 1, .threads = 1};
   if (algorithm == Algorithm::kNvls || algorithm == Algorithm::kNvlsTree) {
-    grid.channels = std::clamp(limits_.nvls_channels.value_or(inputs_.nvls_channels), 1,
-                               limits_.max_channels);
+    grid.channels =
+        std::clamp(limits_.nvls_channels.value_or(inputs_.nvls_channels), 1, limits_.max_channels);
     return grid;
   }
   const auto needed = [&] {

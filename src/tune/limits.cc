@@ -44,7 +44,8 @@ std::optional<int> threads_of(const IntParameter& parameter) {
   return whole;
 }
 
-std::optional<std::array<std::array<int, kProtocols>, 2>> parse_thresholds(const std::string& text) {
+std::optional<std::array<std::array<int, kProtocols>, 2>> parse_thresholds(
+    const std::string& text) {
   std::array<std::array<int, kProtocols>, 2> thresholds{};
   const char* next = text.data();
   const char* const end = next + text.size();
@@ -65,7 +66,8 @@ Limits Limits::from_parameters(int min_channels, int max_channels) {
   limits.min_channels = newest_of({kMinCtas, kMinChannels, kMinRings}, min_channels);
   limits.max_channels = newest_of({kMaxCtas, kMaxChannels, kMaxRings}, max_channels);
   if (limits.min_channels > limits.max_channels) {
-    log_warn(log_subsystem::kEnv, "the fewest channels ({}) are more than the most ({}); {} are used",
+    log_warn(log_subsystem::kEnv,
+             "the fewest channels ({}) are more than the most ({}); {} are used",
              limits.min_channels, limits.max_channels, limits.max_channels);
     limits.min_channels = limits.max_channels;
   }
@@ -74,10 +76,11 @@ Limits Limits::from_parameters(int min_channels, int max_channels) {
   if (kThresholds.is_set()) {
     limits.thresholds = parse_thresholds(kThresholds.value());
     if (!limits.thresholds) {
-      log_warn(log_subsystem::kEnv,
-               "NCCL_THREAD_THRESHOLDS='{}' (set by {}) is not six numbers (LL LL128 Simple of trees, "
-               "then of rings); the defaults hold",
-               kThresholds.value(), kThresholds.source());
+      log_warn(
+          log_subsystem::kEnv,
+          "NCCL_THREAD_THRESHOLDS='{}' (set by {}) is not six numbers (LL LL128 Simple of trees, "
+          "then of rings); the defaults hold",
+          kThresholds.value(), kThresholds.source());
     }
   }
   limits.pat = static_cast<int>(kPat.value());

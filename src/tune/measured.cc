@@ -160,10 +160,9 @@ std::optional<double> MeasuredTable::time_us(coll::Function function, int ranks,
   });
   if (found == series_.end()) return std::nullopt;
   const auto& points = found->points;
-  const auto next = std::lower_bound(points.begin(), points.end(), bytes,
-                                     [](const auto& point, std::uint64_t size) {
-                                       return point.first < size;
-                                     });
+  const auto next =
+      std::lower_bound(points.begin(), points.end(), bytes,
+                       [](const auto& point, std::uint64_t size) { return point.first < size; });
   if (next == points.begin()) return next->second;
   const auto& [left, low] = *(next - 1);
   if (next == points.end()) {

@@ -51,8 +51,8 @@ std::optional<Found> search(const std::vector<std::string>& candidates, int flag
     }
     const VersionedSymbol symbol = newest_tuner(library.get());
     if (symbol.pointer == nullptr) {
-      reasons += fmt::format("{}{} has none of ncclTunerPlugin_v5 to v2", reasons.empty() ? "" : "; ",
-                             file.empty() ? "the program" : file);
+      reasons += fmt::format("{}{} has none of ncclTunerPlugin_v5 to v2",
+                             reasons.empty() ? "" : "; ", file.empty() ? "the program" : file);
       continue;
     }
     return Found{.library = std::move(library), .symbol = symbol, .file = file};

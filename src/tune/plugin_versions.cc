@@ -60,8 +60,7 @@ std::string name_of(const char* name) {
 template <typename Interface>
 class Older : public Plugin {
  public:
-  Older(const Interface* interface, const PluginRequest& request)
-      : interface_(checked(interface)) {
+  Older(const Interface* interface, const PluginRequest& request) : interface_(checked(interface)) {
     require(interface_.init(static_cast<std::size_t>(request.ranks),
                             static_cast<std::size_t>(request.hosts), plugin_log, &context_),
             "init");
@@ -90,11 +89,10 @@ class Version2 final : public Older<ncclTuner_v2_t> {
       }
       return 0;
     };
-    require(interface_.getCollInfo(
-                context_, static_cast<int>(query.function), query.bytes,
-                any(Algorithm::kCollnetDirect, Algorithm::kCollnetChain),
-                any(Algorithm::kNvls, Algorithm::kNvlsTree), query.operations, &algorithm,
-                &protocol, &channels),
+    require(interface_.getCollInfo(context_, static_cast<int>(query.function), query.bytes,
+                                   any(Algorithm::kCollnetDirect, Algorithm::kCollnetChain),
+                                   any(Algorithm::kNvls, Algorithm::kNvlsTree), query.operations,
+                                   &algorithm, &protocol, &channels),
             "getCollInfo");
     if (algorithm < 0 || protocol < 0) return;
     if (algorithm >= static_cast<int>(kAlgorithms) || protocol >= static_cast<int>(kProtocols)) {
@@ -139,11 +137,10 @@ class Version5 final : public Plugin {
                                       .minRanksPerNvlDomain = request.least_in_domain,
                                       .maxRanksPerNvlDomain = request.most_in_domain};
     auto figures = std::bit_cast<ncclTunerConstants_v5_t>(constants);
-    require(interface_.init(&context_, request.communicator,
-                            static_cast<std::size_t>(request.ranks),
-                            static_cast<std::size_t>(request.hosts), plugin_log, &domains,
-                            &figures),
-            "init");
+    require(
+        interface_.init(&context_, request.communicator, static_cast<std::size_t>(request.ranks),
+                        static_cast<std::size_t>(request.hosts), plugin_log, &domains, &figures),
+        "init");
     constants = std::bit_cast<PluginConstants>(figures);
   }
   ~Version5() override {

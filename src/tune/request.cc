@@ -167,8 +167,8 @@ Request Request::parse(std::string_view algorithms, std::string_view protocols) 
 bool Request::allows(coll::Function function, Algorithm algorithm,
                      Protocol protocol) const noexcept {
   const std::size_t row = index_of(function);
-  return ((algorithms_[row] >> index_of(algorithm)) & (protocols_[row] >> index_of(protocol)) & 1) !=
-         0;
+  return ((algorithms_[row] >> index_of(algorithm)) & (protocols_[row] >> index_of(protocol)) &
+          1) != 0;
 }
 
 bool Request::restricts(coll::Function function) const noexcept {
@@ -186,9 +186,7 @@ bool Request::restricts() const noexcept {
 std::uint64_t Request::fingerprint() const noexcept {
   // FNV-1a over the masks.
   std::uint64_t hash = 0xcbf29ce484222325;
-  const auto add = [&](Mask mask) {
-    hash = (hash ^ mask) * 0x100000001b3;
-  };
+  const auto add = [&](Mask mask) { hash = (hash ^ mask) * 0x100000001b3; };
   for (const Mask mask : algorithms_) add(mask);
   for (const Mask mask : protocols_) add(mask);
   return hash;

@@ -41,8 +41,7 @@ TEST(Measured, PointsAreJoinedByLinesOnLogarithmicScales) {
   EXPECT_NEAR(*time(2048), 16.0, 1e-12);
   EXPECT_NEAR(*time(8192), 128.0, 1e-12) << "beyond the last point in proportion";
   EXPECT_FALSE(time(64, 2));
-  EXPECT_FALSE(
-      table.time_us(Function::kAllGather, 4, Algorithm::kOneShot, Protocol::kLl, 64));
+  EXPECT_FALSE(table.time_us(Function::kAllGather, 4, Algorithm::kOneShot, Protocol::kLl, 64));
 }
 
 TEST(Measured, WhatWasMeasuredDecides) {
@@ -91,8 +90,7 @@ TEST(Measured, BadFilesAreRefusedWithAReason) {
             std::string::npos);
   EXPECT_NE(refusal(damaged("\"ranks\": 4", "\"ranks\": 0")).find("no number of ranks"),
             std::string::npos);
-  EXPECT_NE(refusal(damaged("[1024, 3.0]", "[1, 3.0]")).find("do not increase"),
-            std::string::npos);
+  EXPECT_NE(refusal(damaged("[1024, 3.0]", "[1, 3.0]")).find("do not increase"), std::string::npos);
   EXPECT_NE(refusal(damaged("[1024, 3.0]", "[1024, -3.0]")).find("a time of"), std::string::npos);
   EXPECT_NE(refusal(damaged("[1024, 3.0]", "[1024]")).find("microseconds"), std::string::npos);
   EXPECT_NE(refusal(damaged("[1024, 3.0]", "[-1, 3.0]")).find("microseconds"), std::string::npos);

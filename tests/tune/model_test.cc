@@ -1,6 +1,4 @@
 // The cost model against the reference: fed with the reference's graphs, it must say the same.
-#include "tune/cost_model.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tune/cost_model.h"
 #include "tune/references.h"
 #include "tune/request.h"
 #include "tune/tuner.h"
@@ -26,8 +25,7 @@ CostInputs inputs_of(const ReferenceInputs& reference) {
   CostInputs inputs{.ranks = reference.ranks,
                     .hosts = reference.hosts,
                     .compute_capability = reference.compute_capability,
-                    .cpu_vendor =
-                        reference.amd ? topo::CpuVendor::kAmd : topo::CpuVendor::kIntel,
+                    .cpu_vendor = reference.amd ? topo::CpuVendor::kAmd : topo::CpuVendor::kIntel,
                     .ring = reference.ring,
                     .tree = reference.tree,
                     .channels = reference.channels,
@@ -88,8 +86,7 @@ TEST(CostModel, LatencyAndBandwidthOfEveryCellAreTheReferences) {
     const ReferenceInputs* reference = find_inputs(row[0], std::stoi(row[1]));
     ASSERT_NE(reference, nullptr) << row[0];
     const CostModel model = model_of(inputs_of(*reference));
-    const auto [algorithm, protocol] =
-        cell_of(row[3]);
+    const auto [algorithm, protocol] = cell_of(row[3]);
     const std::string what = fmt::format("{} x{} {} {}", row[0], row[1], row[2], row[3]);
     const std::optional<Line> line = model.line(*parse_function(row[2]), algorithm, protocol);
     ASSERT_TRUE(line.has_value()) << what;
@@ -110,9 +107,10 @@ TEST(CostModel, WinnersAreTheReferences) {
     const Query query{.function = *parse_function(row[2]), .bytes = std::stoull(row[3])};
     const Decision decision = tuner.decide(query);
     const auto [algorithm, protocol] = cell_of(row[4]);
-    const std::string what = fmt::format("{} x{} {} {} bytes: {} in {}", row[0], row[1], row[2],
-                                         row[3], row[4], row[5]);
-    // On this machine alone the reference slows NVLS trees of middle sizes down, for reasons unknown.
+    const std::string what =
+        fmt::format("{} x{} {} {} bytes: {} in {}", row[0], row[1], row[2], row[3], row[4], row[5]);
+    // On this machine alone the reference slows NVLS trees of middle sizes down, for reasons
+    // unknown.
     if (row[0] == "hgx-b200" && row[4] == "NT.S") continue;
     ++all;
     // Where the correction of trees is a curve of ours, a near tie may end otherwise.
@@ -158,8 +156,7 @@ TEST(CostModel, HostRanksHaveOneShotForSmallAndDirectForLarge) {
   const Tuner tuner({.inputs = host_inputs(4), .plugins = false});
   for (const Function function : kCollectives) {
     EXPECT_EQ(tuner.decide({.function = function, .bytes = 8}).algorithm, Algorithm::kOneShot);
-    EXPECT_EQ(tuner.decide({.function = function, .bytes = 1 << 26}).algorithm,
-              Algorithm::kDirect);
+    EXPECT_EQ(tuner.decide({.function = function, .bytes = 1 << 26}).algorithm, Algorithm::kDirect);
   }
   EXPECT_FALSE(tuner.model().line(Function::kAllReduce, Algorithm::kRing, Protocol::kSimple));
 }
@@ -213,14 +210,13 @@ TEST(CostModel, InNetworkReductionNeedsToBeWanted) {
   CostInputs inputs = inputs_of(reference);
   inputs.collnet_direct = Tracks{.channels = 8, .bw_intra = 48, .bw_inter = 48};
   inputs.collnet_chain = Tracks{.channels = 8, .bw_intra = 48, .bw_inter = 48};
-  EXPECT_FALSE(model_of(inputs).line(Function::kAllReduce, Algorithm::kCollnetDirect,
-                                     Protocol::kSimple));
+  EXPECT_FALSE(
+      model_of(inputs).line(Function::kAllReduce, Algorithm::kCollnetDirect, Protocol::kSimple));
   inputs.collnet = true;
   const CostModel model = model_of(inputs);
   // 8 heads of 48 GB/s, both ways, and what a Hopper GPU makes of it.
-  EXPECT_NEAR(
-      model.line(Function::kAllReduce, Algorithm::kCollnetDirect, Protocol::kSimple)->gbps,
-      0.5 * 8 * 48 * 0.85, 1e-9);
+  EXPECT_NEAR(model.line(Function::kAllReduce, Algorithm::kCollnetDirect, Protocol::kSimple)->gbps,
+              0.5 * 8 * 48 * 0.85, 1e-9);
   EXPECT_NEAR(
       model.line(Function::kAllReduce, Algorithm::kCollnetChain, Protocol::kSimple)->latency_us,
       2 * 7 * 2.8 + 30, 1e-9);

@@ -31,7 +31,8 @@ class PluginTest : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override { load(plugin_file(GetParam()), ""); }
   void TearDown() override {
-    for (const char* name : {"NCCL_TUNER_PLUGIN", "RIPIENO_TEST_TUNER", "NCCL_ALGO", "NCCL_PROTO"}) {
+    for (const char* name :
+         {"NCCL_TUNER_PLUGIN", "RIPIENO_TEST_TUNER", "NCCL_ALGO", "NCCL_PROTO"}) {
       ::unsetenv(name);
     }
     reload_parameters();
@@ -117,8 +118,7 @@ TEST_P(PluginTest, ARefusalAtInitLeavesTheModelAlone) {
 TEST_P(PluginTest, EveryCommunicatorsContextIsEnded) {
   void* const library = dlopen(plugin_file(GetParam()).c_str(), RTLD_NOW);
   ASSERT_NE(library, nullptr) << dlerror();
-  const auto contexts =
-      reinterpret_cast<int (*)()>(dlsym(library, "ripieno_test_open_contexts"));
+  const auto contexts = reinterpret_cast<int (*)()>(dlsym(library, "ripieno_test_open_contexts"));
   {
     const Tuner one = tuner(hopper());
     const Tuner other = tuner(host_inputs(2));
@@ -148,8 +148,7 @@ INSTANTIATE_TEST_SUITE_P(Newest, PluginFive, ::testing::Values(5));
 TEST(PluginSearch, NamesBecomeFiles) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(library_candidates("", "libnccl-tuner"), Names{"libnccl-tuner.so"});
-  EXPECT_EQ(library_candidates("mine", "libnccl-tuner"),
-            (Names{"mine", "libnccl-tuner-mine.so"}));
+  EXPECT_EQ(library_candidates("mine", "libnccl-tuner"), (Names{"mine", "libnccl-tuner-mine.so"}));
   EXPECT_EQ(library_candidates("libmine.so", "libnccl-tuner"), Names{"libmine.so"});
   EXPECT_EQ(library_candidates("./mine", "libnccl-tuner"), Names{"./mine"});
   EXPECT_EQ(library_candidates("none", "libnccl-tuner"), Names{});

@@ -1,10 +1,12 @@
-/* Tuner plugins: shared libraries that change which algorithm, protocol and number of channels an operation runs with.
- * A plugin exports one of ncclTunerPlugin_v2 to ncclTunerPlugin_v5; the newest is taken. Names, order and layout are
- * those of NCCL's interface, so one binary serves both libraries. NCCL_TUNER_PLUGIN names the plugin.
+/* Tuner plugins: shared libraries that change which algorithm, protocol and number of channels an
+ * operation runs with. A plugin exports one of ncclTunerPlugin_v2 to ncclTunerPlugin_v5; the newest
+ * is taken. Names, order and layout are those of NCCL's interface, so one binary serves both
+ * libraries. NCCL_TUNER_PLUGIN names the plugin.
  *
- * Tables of costs are float[numAlgo][numProto], in microseconds, RIPIENO_TUNER_NOT_AVAILABLE where a cell cannot run;
- * what a plugin writes there is ignored. numAlgo is larger than NCCL's seven here: rows 7 (Direct) and 8 (OneShot)
- * follow, so index by numProto and look at numAlgo before going further. */
+ * Tables of costs are float[numAlgo][numProto], in microseconds, RIPIENO_TUNER_NOT_AVAILABLE where
+ * a cell cannot run; what a plugin writes there is ignored. numAlgo is larger than NCCL's seven
+ * here: rows 7 (Direct) and 8 (OneShot) follow, so index by numProto and look at numAlgo before
+ * going further. */
 #ifndef RIPIENO_PLUGINS_TUNER_H_
 #define RIPIENO_PLUGINS_TUNER_H_
 
@@ -16,9 +18,10 @@
 extern "C" {
 #endif
 
-/** Levels as of NCCL_DEBUG: 1 version, 2 warning, 3 information, 5 trace. `subsystems` is a set of bits, ~0ul: all. */
-typedef void (*ncclTunerLogger_t)(int level, unsigned long subsystems, const char* file, int line, const char* format,
-                                  ...);
+/** Levels as of NCCL_DEBUG: 1 version, 2 warning, 3 information, 5 trace. `subsystems` is a set of
+ * bits, ~0ul: all. */
+typedef void (*ncclTunerLogger_t)(int level, unsigned long subsystems, const char* file, int line,
+                                  const char* format, ...);
 
 enum {
   RIPIENO_TUNER_BROADCAST = 0,
@@ -45,8 +48,9 @@ enum { RIPIENO_TUNER_LL = 0, RIPIENO_TUNER_LL128 = 1, RIPIENO_TUNER_SIMPLE = 2 }
 typedef struct {
   const char* name;
   ncclResult_t (*init)(size_t nRanks, size_t nNodes, ncclTunerLogger_t log, void** context);
-  ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int collNetSupport, int nvlsSupport,
-                              int numPipeOps, int* algorithm, int* protocol, int* nChannels);
+  ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int collNetSupport,
+                              int nvlsSupport, int numPipeOps, int* algorithm, int* protocol,
+                              int* nChannels);
   ncclResult_t (*destroy)(void* context);
 } ncclTuner_v2_t;
 
@@ -54,8 +58,8 @@ typedef struct {
 typedef struct {
   const char* name;
   ncclResult_t (*init)(size_t nRanks, size_t nNodes, ncclTunerLogger_t log, void** context);
-  ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int numPipeOps, float** costs, int numAlgo,
-                              int numProto, int* nChannels);
+  ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int numPipeOps,
+                              float** costs, int numAlgo, int numProto, int* nChannels);
   ncclResult_t (*destroy)(void* context);
 } ncclTuner_v3_t;
 
@@ -63,8 +67,9 @@ typedef struct {
 typedef struct {
   const char* name;
   ncclResult_t (*init)(size_t nRanks, size_t nNodes, ncclTunerLogger_t log, void** context);
-  ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int numPipeOps, float** costs, int numAlgo,
-                              int numProto, int regBuff, int* nChannels);
+  ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int numPipeOps,
+                              float** costs, int numAlgo, int numProto, int regBuff,
+                              int* nChannels);
   ncclResult_t (*destroy)(void* context);
 } ncclTuner_v4_t;
 
@@ -74,8 +79,8 @@ typedef struct {
   int maxRanksPerNvlDomain;
 } ncclNvlDomainInfo_v5_t;
 
-/** Figures of the cost model, which init may change. First index of the bandwidths: Volta, Ampere, Hopper, Blackwell;
- * second: one host, two, more. Of hwLatencies: NVLink, PCI, network. */
+/** Figures of the cost model, which init may change. First index of the bandwidths: Volta, Ampere,
+ * Hopper, Blackwell; second: one host, two, more. Of hwLatencies: NVLink, PCI, network. */
 typedef struct {
   double baseLatencies[7][3];
   double hwLatencies[3][7][3];
@@ -89,10 +94,12 @@ typedef struct {
 /** Version 5 has the context first, and the figures of the model. */
 typedef struct {
   const char* name;
-  ncclResult_t (*init)(void** context, uint64_t commId, size_t nRanks, size_t nNodes, ncclTunerLogger_t log,
-                       ncclNvlDomainInfo_v5_t* nvlDomains, ncclTunerConstants_v5_t* constants);
-  ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int numPipeOps, float** costs, int numAlgo,
-                              int numProto, int regBuff, int* nChannels);
+  ncclResult_t (*init)(void** context, uint64_t commId, size_t nRanks, size_t nNodes,
+                       ncclTunerLogger_t log, ncclNvlDomainInfo_v5_t* nvlDomains,
+                       ncclTunerConstants_v5_t* constants);
+  ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int numPipeOps,
+                              float** costs, int numAlgo, int numProto, int regBuff,
+                              int* nChannels);
   ncclResult_t (*finalize)(void* context);
 } ncclTuner_v5_t;
 

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "topo/choices.h"
+
 namespace ripieno::tool {
 namespace {
 
@@ -248,6 +250,7 @@ std::string subject_json(const Subject& subject) {
     }
   }
   if (subject.hosts > 1) json["joined"] = joined_json(subject);
+  if (subject.in_use() != nullptr) json["choices"] = choices_json(subject);
   return json.dump(1) + '\n';
 }
 

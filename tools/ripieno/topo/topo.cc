@@ -10,6 +10,7 @@
 #include "command.h"
 #include "command_line.h"
 #include "graph/graph_xml.h"
+#include "topo/choices.h"
 #include "topo/describe.h"
 #include "topo/read_system.h"
 #include "topo/report.h"
@@ -28,6 +29,7 @@ constexpr const char* kFooter =
     "  ripieno topo\n"
     "  ripieno topo --file dgx.xml --paths --graphs\n"
     "  ripieno topo --file dgx.xml --gpus 4 --hosts 64 --graphs\n"
+    "  ripieno topo --file dgx.xml --hosts 2 --choices\n"
     "  ripieno topo lint dgx.xml";
 
 struct Options {
@@ -35,6 +37,7 @@ struct Options {
   bool paths = false;
   bool verdicts = false;
   bool graphs = false;
+  bool choices = false;
   bool dot = false;
   bool json = false;
   bool xml = false;
@@ -61,6 +64,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--verdicts", options.verdicts,
                "Print for every pair whether memory is accessed directly, and why");
   app.add_flag("-G,--graphs", options.graphs, "Print rings and trees");
+  app.add_flag("-C,--choices", options.choices,
+               "Print which algorithm the cost model chooses, by function and size");
   app.add_option("--write-graphs", options.graphs_to, "Write the graphs as a graph file")
       ->type_name("FILE");
   app.add_flag("--xml", options.xml, "Print the topology as a topology file");
@@ -73,14 +78,16 @@ void show(const Options& options, const Subject& subject) {
     fmt::print("{}", subject_json(subject));
     return;
   }
-  const bool only_tree = !options.paths && !options.verdicts && !options.graphs && !options.dot &&
-                         !options.xml && options.graphs_to.empty();
+  const bool only_tree = !options.paths && !options.verdicts && !options.graphs &&
+                         !options.choices && !options.dot && !options.xml &&
+                         options.graphs_to.empty();
   if (only_tree) fmt::print("{}", topo::draw_tree(subject.system));
   if (options.xml) fmt::print("{}", topo::write_document(subject.document.root));
   if (options.dot) fmt::print("{}", topo::draw_dot(subject.system));
   if (options.paths) fmt::print("{}", topo::draw_paths(*subject.paths));
   if (options.verdicts) fmt::print("{}", topo::draw_verdicts(*subject.paths));
   if (options.graphs) fmt::print("{}", graphs_text(subject));
+  if (options.choices) fmt::print("{}", choices_text(subject));
 }
 
 int lint(const std::string& file) {
@@ -123,7 +130,7 @@ int topo_command(int count, char** arguments) {
   if (!parse_command_line(app, "[OPTIONS]", count, arguments)) return kExitOk;
   Subject subject;
   load_subject(options.subject, subject);
-  if (options.graphs || options.json || !options.graphs_to.empty()) {
+  if (options.graphs || options.choices || options.json || !options.graphs_to.empty()) {
     search_subject(options.subject, subject);
   }
   if (!options.graphs_to.empty()) {
