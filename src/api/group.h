@@ -26,6 +26,9 @@ class Group {
   /// Closes one level; at the outermost runs everything. Throws Error: ncclInvalidUsage without
   /// open group, else the first failure among what was collected.
   ncclResult_t close();
+  /// Closes the outermost level without running anything, and answers how many microseconds it
+  /// would have taken. Throws Error as close() does, and where the group holds jobs.
+  [[nodiscard]] double simulate();
   [[nodiscard]] bool is_open() const noexcept { return depth_ > 0; }
 
   /// A call inside the group failed: close() will say so and run nothing.

@@ -52,14 +52,6 @@ ncclResult_t ripieno::api::wait_signal(int, ncclWaitSignalDesc_t*, ncclComm_t, c
   return refuse("ncclWaitSignal", kUseSendAndReceive);
 }
 
-// ---- Groups ----
-
-RIPIENO_API(ncclGroupSimulateEnd, group_simulate_end);
-ncclResult_t ripieno::api::group_simulate_end(ncclSimInfo_t*) {
-  return refuse("ncclGroupSimulateEnd",
-                "run the group with ncclGroupEnd and measure it; the group is still open");
-}
-
 // ---- Parameters ----
 
 RIPIENO_API(ncclParamBind, param_bind);

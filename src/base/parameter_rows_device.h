@@ -75,18 +75,20 @@ inline constexpr std::array kTuning = {
         .from("0.1")
         .used(),
     text("NCCL_ALGO",
-         "Algorithms to choose from: `list;function:list`, a leading ^ means all but these."),
-    text("NCCL_PROTO", "Protocols to choose from, in the same form."),
-    integer("NCCL_NTHREADS", "", "Threads of a kernel's block.").range(64, 1024),
-    integer("NCCL_LL128_NTHREADS", "", "The same for the LL128 protocol.").range(64, 1024),
+         "Algorithms to choose from: `list;function:list`, a leading ^ means all but these.")
+        .used(),
+    text("NCCL_PROTO", "Protocols to choose from, in the same form.").used(),
+    integer("NCCL_NTHREADS", "", "Threads of a kernel's block.").range(64, 1024).used(),
+    integer("NCCL_LL128_NTHREADS", "", "The same for the LL128 protocol.").range(64, 1024).used(),
     size("NCCL_BUFFSIZE", "4M", "Buffer of a channel for the Simple protocol.")
         .range(4096, std::int64_t{1} << 30),
     size("NCCL_LL_BUFFSIZE", "", "The same for LL.").range(4096, std::int64_t{1} << 30),
     size("NCCL_LL128_BUFFSIZE", "", "The same for LL128.").range(4096, std::int64_t{1} << 30),
-    text("NCCL_THREAD_THRESHOLDS", "Six numbers: bytes a thread from which a channel is added."),
-    integer("NCCL_PAT_ENABLE", "2", "Whether the PAT algorithm may be used; 2: choose."),
-    integer("NCCL_NET_OVERHEAD", "", "Assumed cost of a network step.").in("ns"),
-    boolean("NCCL_LL128_C2C", "1", "Whether LL128 may cross chip-to-chip links."),
+    text("NCCL_THREAD_THRESHOLDS", "Six numbers: bytes a thread from which a channel is added.")
+        .used(),
+    integer("NCCL_PAT_ENABLE", "2", "Whether the PAT algorithm may be used; 2: choose.").used(),
+    integer("NCCL_NET_OVERHEAD", "", "Assumed cost of a network step.").in("ns").used(),
+    boolean("NCCL_LL128_C2C", "1", "Whether LL128 may cross chip-to-chip links.").used(),
     size("NCCL_CHUNK_SIZE", "0", "Chunk of sends and receives; 0: choose."),
     size("NCCL_WORK_FIFO_BYTES", "1M", "Size of the queue of work for kernels."),
     integer("NCCL_WORK_FIFO_DEPTH", "", "The same in entries, legacy of NCCL 2.19."),
@@ -119,16 +121,17 @@ inline constexpr std::array kTuning = {
 };
 
 inline constexpr std::array kTopology = {
-    text("NCCL_TOPO_FILE", "XML file with the machine's topology, read before detection."),
-    text("NCCL_TOPO_DUMP_FILE", "Where the topology found is written."),
-    integer("NCCL_TOPO_DUMP_FILE_RANK", "0", "Rank that writes it."),
-    text("NCCL_GRAPH_FILE", "XML file with the channels' graphs, instead of searching."),
-    text("NCCL_GRAPH_DUMP_FILE", "Where the graphs found are written."),
-    integer("NCCL_GRAPH_DUMP_FILE_RANK", "0", "Rank that writes them."),
+    text("NCCL_TOPO_FILE", "XML file with the machine's topology, read before detection.").used(),
+    text("NCCL_TOPO_DUMP_FILE", "Where the topology found is written.").used(),
+    integer("NCCL_TOPO_DUMP_FILE_RANK", "0", "Rank that writes it.").used(),
+    text("NCCL_GRAPH_FILE", "XML file with the channels' graphs, instead of searching.").used(),
+    text("NCCL_GRAPH_DUMP_FILE", "Where the graphs found are written.").used(),
+    integer("NCCL_GRAPH_DUMP_FILE_RANK", "0", "Rank that writes them.").used(),
     integer("NCCL_CROSS_NIC", "2",
             "Whether a ring may change network cards: 0 no, 1 yes, 2 rather not.")
-        .range(0, 2),
-    boolean("NCCL_NET_DISABLE_INTRA", "0", "Whether the network is not used inside a host."),
+        .range(0, 2)
+        .used(),
+    boolean("NCCL_NET_DISABLE_INTRA", "0", "Whether the network is not used inside a host.").used(),
     text("NCCL_NETDEVS_POLICY", "AUTO", "Network devices a rank uses: AUTO, ALL or MAX:n."),
     text("NCCL_NET_MERGE_LEVEL", "PORT", "How near network ports must be to be used as one."),
     text("NCCL_NET_FORCE_MERGE", "Network ports to use as one in any case."),
@@ -147,24 +150,26 @@ inline constexpr std::array kTopology = {
 };
 
 inline constexpr std::array kIntraNode = {
-    boolean("NCCL_P2P_DISABLE", "0", "Whether devices do not access each other's memory."),
-    text("NCCL_P2P_LEVEL", "PXB", "How near they must be for it: LOC, NVL, PIX, PXB, PHB, SYS."),
+    boolean("NCCL_P2P_DISABLE", "0", "Whether devices do not access each other's memory.").used(),
+    text("NCCL_P2P_LEVEL", "PXB", "How near they must be for it: LOC, NVL, PIX, PXB, PHB, SYS.")
+        .used(),
     boolean("NCCL_P2P_DIRECT_DISABLE", "0",
             "Whether even ranks of one process exchange no pointers."),
     boolean("NCCL_P2P_READ_ENABLE", "", "Whether a rank reads from its peer instead of writing."),
     boolean("NCCL_P2P_USE_CUDA_MEMCPY", "0", "Whether copy engines move the data."),
     boolean("NCCL_IGNORE_DISABLED_P2P", "0", "Whether a broken peer access is not reported."),
-    boolean("NCCL_NVB_DISABLE", "0", "Whether no third GPU passes data on."),
+    boolean("NCCL_NVB_DISABLE", "0", "Whether no third GPU passes data on.").used(),
     boolean("NCCL_NVB_PRECONNECT", "1", "Whether such paths are made at init."),
-    boolean("NCCL_SHM_DISABLE", "0", "Whether shared host memory is not used."),
+    boolean("NCCL_SHM_DISABLE", "0", "Whether shared host memory is not used.").used(),
     integer("NCCL_SHM_LOCALITY", "2", "Whose memory it is: 1 the sender's, 2 the receiver's."),
     boolean("NCCL_SHM_USE_CUDA_MEMCPY", "0", "Whether copy engines fill it."),
     integer("NCCL_SHM_MEMCPY_MODE", "1", "Which side uses them."),
     boolean("NCCL_CUMEM_ENABLE", "", "Whether memory comes from the virtual memory interface."),
     boolean("NCCL_CUMEM_HOST_ENABLE", "", "The same for host memory."),
     boolean("NCCL_LEGACY_CUDA_REGISTER", "0", "Whether buffers of the older interface register."),
-    integer("NCCL_NVLS_ENABLE", "2", "Reduction in the NVSwitch: 0 no, 1 yes, 2 where found."),
-    integer("NCCL_NVLS_NCHANNELS", "", "Channels for it.").range(1, 64),
+    integer("NCCL_NVLS_ENABLE", "2", "Reduction in the NVSwitch: 0 no, 1 yes, 2 where found.")
+        .used(),
+    integer("NCCL_NVLS_NCHANNELS", "", "Channels for it.").range(1, 64).used(),
     size("NCCL_NVLS_CHUNKSIZE", "131072", "Its chunk."),
     size("NCCL_NVLSTREE_MAX_CHUNKSIZE", "", "Largest chunk of trees over it."),
     boolean("NCCL_LOCAL_REGISTER", "1", "Whether registered buffers are used directly.").used(),

@@ -9,17 +9,18 @@ namespace ripieno::rows {
 
 inline constexpr std::array kNetwork = {
     text("NCCL_NET", "Name of the network to use, in any case."),
-    text("NCCL_NET_GDR_LEVEL", "How near a network card must be to access device memory."),
+    text("NCCL_NET_GDR_LEVEL", "How near a network card must be to access device memory.").used(),
     boolean("NCCL_NET_GDR_READ", "", "Whether it also reads from there."),
-    boolean("NCCL_NET_GDR_C2C", "1", "Whether it does so over chip-to-chip links."),
+    boolean("NCCL_NET_GDR_C2C", "1", "Whether it does so over chip-to-chip links.").used(),
     boolean("NCCL_NET_FORCE_FLUSH", "0", "Whether received data is flushed in any case."),
     boolean("NCCL_GDR_FLUSH_DISABLE", "0", "Whether it is never flushed."),
     boolean("NCCL_DMABUF_ENABLE", "1", "Whether memory is registered by DMA-BUF."),
     boolean("NCCL_NET_SHARED_BUFFERS", "", "Whether connections share staging buffers."),
     boolean("NCCL_NET_SHARED_COMMS", "1", "Whether channels share connections."),
     boolean("NCCL_NET_OPTIONAL_RECV_COMPLETION", "1", "Whether receives may end unannounced."),
-    boolean("NCCL_PXN_DISABLE", "0", "Whether data does not pass through a GPU nearer the card."),
-    boolean("NCCL_PXN_C2C", "1", "Whether it may over chip-to-chip links."),
+    boolean("NCCL_PXN_DISABLE", "0", "Whether data does not pass through a GPU nearer the card.")
+        .used(),
+    boolean("NCCL_PXN_C2C", "1", "Whether it may over chip-to-chip links.").used(),
     integer("NCCL_P2P_PXN_LEVEL", "2", "When sends do: 0 never, 1 where it helps, 2 always."),
     boolean("NCCL_GDRCOPY_ENABLE", "0", "Whether GDRCopy is used."),
     boolean("NCCL_GDRCOPY_FIFO_ENABLE", "1", "Whether it holds the queue of work."),
@@ -125,7 +126,7 @@ inline constexpr std::array kWindow = {
 inline constexpr std::array kPlugin = {
     text("NCCL_NET_PLUGIN", "Network plugins to load, a comma list; none: no plugin."),
     boolean("NCCL_NET_PLUGIN_REF_COUNT", "0", "Whether they are unloaded with their last user."),
-    text("NCCL_TUNER_PLUGIN", "Tuner plugin to load."),
+    text("NCCL_TUNER_PLUGIN", "Tuner plugin to load.").used(),
     text("NCCL_PROFILER_PLUGIN", "Profiler plugin to load."),
     text("NCCL_ENV_PLUGIN", "Plugin that supplies parameters."),
     text("NCCL_GIN_PLUGIN", "Plugin for networks driven by kernels.").from("NCCL 2.30"),

@@ -105,10 +105,10 @@ inline constexpr std::array kCommunicator = {
     integer("NCCL_MAX_CTAS", "", "Most channels of a communicator; wins over ncclConfig_t.")
         .range(1, 64)
         .used(),
-    integer("NCCL_MIN_NCHANNELS", "", "Older name of NCCL_MIN_CTAS.").range(1, 64),
-    integer("NCCL_MAX_NCHANNELS", "", "Older name of NCCL_MAX_CTAS.").range(1, 64),
-    integer("NCCL_MIN_NRINGS", "", "Oldest name of NCCL_MIN_CTAS.").range(1, 64),
-    integer("NCCL_MAX_NRINGS", "", "Oldest name of NCCL_MAX_CTAS.").range(1, 64),
+    integer("NCCL_MIN_NCHANNELS", "", "Older name of NCCL_MIN_CTAS.").range(1, 64).used(),
+    integer("NCCL_MAX_NCHANNELS", "", "Older name of NCCL_MAX_CTAS.").range(1, 64).used(),
+    integer("NCCL_MIN_NRINGS", "", "Oldest name of NCCL_MIN_CTAS.").range(1, 64).used(),
+    integer("NCCL_MAX_NRINGS", "", "Oldest name of NCCL_MAX_CTAS.").range(1, 64).used(),
     integer("NCCL_CGA_CLUSTER_SIZE", "", "Blocks in a cluster of a kernel.").range(0, 8),
     boolean("NCCL_COMM_SPLIT_SHARE_RESOURCES", "",
             "Whether a split communicator shares what its parent holds."),

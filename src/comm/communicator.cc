@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/parameters.h"
 #include "base/process.h"
+#include "comm/landscape.h"
 
 namespace ripieno::comm {
 namespace {
@@ -68,10 +69,13 @@ void Communicator::connect() {
   ranks_ = gathering->ranks();
   hash_ = gathering->hash();
   const auto joined = std::chrono::steady_clock::now();
-  connect::HostLinks links = connect::connect_host(*gathering, device_, kInitTimeout.value());
+  Landscape landscape(config_);
+  connect::HostLinks links = connect::connect_host(*gathering, device_, landscape.fingerprint(),
+                                                   kInitTimeout.value());
   operators_.belong_to(hash_);
   meeting_place_ = std::make_unique<connect::MeetingPlace>(links.team->shared_page(), rank_);
   sequencer_ = std::make_shared<plan::Sequencer>(std::move(links.team), label());
+  sequencer_->set_tuner(landscape.arrive(rank_, hash_, links.peers));
   if (rank_ == 0) {
     meeting_place_->page().title_board(hash_, config_.comm_name);
   }

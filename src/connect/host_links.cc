@@ -105,13 +105,16 @@ auto fetch_from(int rank, const PeerInfo& peer, Fetch fetch) {
   }
 }
 
-PeerInfo describe_self(int device) {
+PeerInfo describe_self(int device, std::uint64_t tuning) {
   PeerInfo info{};
   info.host_hash = host_hash();
   info.process_token = process_token();
   info.process_id = getpid();
   info.device = device;
   info.version = NCCL_VERSION_CODE;
+  info.tuning = tuning;
+  const std::string bus_id = device::backend().device(device).bus_id();
+  std::memcpy(info.bus_id.data(), bus_id.data(), std::min(bus_id.size(), info.bus_id.size() - 1));
   const std::string& name = host_name();
   std::memcpy(info.host_name.data(), name.data(), std::min(name.size(), info.host_name.size() - 1));
   info.memory = device::backend().memory_ticket();
@@ -160,11 +163,11 @@ void map_processes(HostLinks& links, std::vector<HostPeer>& team_peers, int self
 
 }  // namespace
 
-HostLinks connect_host(bootstrap::Gathering& gathering, int device,
+HostLinks connect_host(bootstrap::Gathering& gathering, int device, std::uint64_t tuning,
                        std::chrono::milliseconds timeout) {
   const int rank = gathering.rank();
   const int ranks = gathering.ranks();
-  PeerInfo self = describe_self(device);
+  PeerInfo self = describe_self(device, tuning);
   std::shared_ptr<ControlPage> page;
   std::unique_ptr<Publication> publication;
   if (rank == 0) {

@@ -22,6 +22,8 @@ struct PeerInfo {
   std::int32_t process_id;
   std::int32_t device;
   std::int32_t version;
+  std::uint64_t tuning;  ///< What the rank was told about choosing algorithms; equal on all ranks.
+  std::array<char, 32> bus_id;  ///< Of the device.
   std::array<char, 64> host_name;
   device::MemoryTicket memory;
   hostrt::FdTicket control_page;  ///< Set by rank 0.
@@ -43,6 +45,6 @@ struct HostLinks {
 
 /// Collective over all ranks of `gathering`. Throws Error.
 [[nodiscard]] HostLinks connect_host(bootstrap::Gathering& gathering, int device,
-                                     std::chrono::milliseconds timeout);
+                                     std::uint64_t tuning, std::chrono::milliseconds timeout);
 
 }  // namespace ripieno::connect

@@ -243,8 +243,8 @@ GraphSet graphs_for(const topo::PathTable& paths, const SearchOptions& options, 
     set = search_graphs(paths, options);
   }
   if (kGraphDumpFile.is_set() && kGraphDumpFileRank.value() == rank) {
-    topo::save_document(graphs_to_xml(set, paths.system()), kGraphDumpFile.value());
-    log_info(log_subsystem::kGraph, "graphs written to {}", kGraphDumpFile.value());
+    topo::dump_document(graphs_to_xml(set, paths.system()), kGraphDumpFile.value(),
+                        "NCCL_GRAPH_DUMP_FILE");
   }
   return set;
 }

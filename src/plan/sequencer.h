@@ -17,6 +17,10 @@
 #include "base/schedule.h"
 #include "transport/host_team.h"
 
+namespace ripieno::tune {
+class Tuner;
+}  // namespace ripieno::tune
+
 namespace ripieno::plan {
 
 /// Thread-safe, except team(), which belongs to the plan whose turn it is.
@@ -29,6 +33,10 @@ class Sequencer {
   [[nodiscard]] int rank() const noexcept { return team_->rank(); }
   [[nodiscard]] int ranks() const noexcept { return team_->ranks(); }
   [[nodiscard]] const std::string& label() const noexcept { return label_; }
+  /// Before the first plan.
+  void set_tuner(std::shared_ptr<const tune::Tuner> tuner) noexcept { tuner_ = std::move(tuner); }
+  /// Who chooses algorithms; null where only built-in thresholds do.
+  [[nodiscard]] const tune::Tuner* tuner() const noexcept { return tuner_.get(); }
 
   // ---- Order ----
 
@@ -93,6 +101,7 @@ class Sequencer {
 
   std::unique_ptr<transport::HostTeam> team_;
   std::string label_;
+  std::shared_ptr<const tune::Tuner> tuner_;
   std::uint64_t collectives_ = 0;
   std::atomic<std::uint64_t> issued_{0};
   std::atomic<std::uint64_t> begun_{0};

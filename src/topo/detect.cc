@@ -189,8 +189,7 @@ Machine local_machine(const DetectionRequest& request,
   }
   if (!rank_of_bus_id.empty()) assign_ranks(document.root, rank_of_bus_id);
   if (kTopoDumpFile.is_set() && kTopoDumpFileRank.value() == rank) {
-    save_document(document.root, kTopoDumpFile.value());
-    log_info(log_subsystem::kGraph, "topology written to {}", kTopoDumpFile.value());
+    dump_document(document.root, kTopoDumpFile.value(), "NCCL_TOPO_DUMP_FILE");
   }
   System system = read_system(document);
   return {.document = std::move(document), .system = std::move(system)};

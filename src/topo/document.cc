@@ -10,6 +10,7 @@
 #include <pugixml.hpp>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace ripieno::topo {
 namespace {
@@ -206,6 +207,16 @@ void save_document(const Element& root, const std::string& file_name) {
     const int reason = errno;
     ::unlink(draft.c_str());
     throw Error::system(fmt::format("cannot write '{}'", file_name), reason);
+  }
+}
+
+void dump_document(const Element& root, const std::string& file_name, std::string_view variable) {
+  try {
+    save_document(root, file_name);
+    log_info(log_subsystem::kGraph, "{} written to {}", root.name, file_name);
+  } catch (const Error& error) {
+    log_warn(log_subsystem::kGraph, "{}='{}' cannot be written: {}", variable, file_name,
+             error.what());
   }
 }
 

@@ -43,5 +43,7 @@ struct Document {
 [[nodiscard]] std::string write_document(const Element& root);
 /// Writes a file, whole or not at all. Throws Error.
 void save_document(const Element& root, const std::string& file_name);
+/// The same because `variable` says so: logged, and only warned about where it fails.
+void dump_document(const Element& root, const std::string& file_name, std::string_view variable);
 
 }  // namespace ripieno::topo

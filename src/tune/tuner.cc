@@ -27,7 +27,10 @@ bool empty(const CostTable& table) noexcept {
 }  // namespace
 
 Tuner::Tuner(Parts parts)
-    : request_(parts.request), limits_(parts.limits), measured_(std::move(parts.measured)) {
+    : request_(parts.request),
+      limits_(parts.limits),
+      algorithms_(parts.algorithms),
+      measured_(std::move(parts.measured)) {
   Constants constants = constants_of(parts.inputs.family());
   if (parts.plugins) {
     const int local = parts.inputs.ranks_per_host();
@@ -50,8 +53,16 @@ Tuner::Parts Tuner::parts_from_parameters(const CostInputs& inputs, int min_chan
           .measured = MeasuredTable::from_parameters()};
 }
 
-CostTable Tuner::table(const Query& query) const {
+CostTable Tuner::available(const Query& query) const {
   CostTable costs = model_->table(query);
+  for (std::size_t row = 0; row < kAlgorithms; ++row) {
+    if ((algorithms_ >> row & 1) == 0) costs.rows()[row].fill(kNotAvailable);
+  }
+  return costs;
+}
+
+CostTable Tuner::table(const Query& query) const {
+  CostTable costs = available(query);
   if (measured_) {
     for (std::size_t row = 0; row < kAlgorithms; ++row) {
       for (std::size_t column = 0; column < kProtocols; ++column) {
@@ -111,13 +122,13 @@ void Tuner::ask_plugin(const Query& query, CostTable& costs, int& channels) cons
 Decision Tuner::decide(const Query& query, bool one_shot_fits) const {
   CostTable costs = table(query);
   if (!one_shot_fits) {
-    constexpr auto rule_out = [](CostTable& one) {
+    const auto rule_out = [](CostTable& one) {
       one.at(Algorithm::kOneShot, Protocol::kLl) = kNotAvailable;
     };
     rule_out(costs);
     if (empty(costs)) {
       // One-shot alone is allowed, and cannot: something else has to.
-      costs = model_->table(query);
+      costs = available(query);
       rule_out(costs);
     }
   }
@@ -151,8 +162,8 @@ Decision Tuner::decide(const Query& query, bool one_shot_fits) const {
   return best;
 }
 
-std::uint64_t Tuner::fingerprint() const noexcept {
-  return request_.fingerprint() ^ (measured_ ? measured_->fingerprint() * 3 : 0);
+std::uint64_t fingerprint_of(const Tuner::Parts& parts) noexcept {
+  return parts.request.fingerprint() ^ (parts.measured ? parts.measured->fingerprint() * 3 : 0);
 }
 
 std::uint64_t buffer_bytes(const coll::Operation& operation, int ranks) noexcept {

@@ -1,6 +1,6 @@
 // Decides for one communicator which algorithm and protocol an operation runs with. In order of
 // precedence: what the variables rule out, what a tuner plugin says, what was measured, what the
-// model predicts. All ranks decide alike; they compare fingerprint() when they meet.
+// model predicts. All ranks decide alike; they compare fingerprints when they meet.
 #pragma once
 
 #include <atomic>
@@ -29,6 +29,8 @@ class Tuner {
     Request request{};
     std::shared_ptr<const MeasuredTable> measured{};
     bool plugins = true;
+    /// What the communicator's backend has, a bit for every algorithm.
+    std::uint32_t algorithms = ~std::uint32_t{0};
     std::uint64_t communicator = 0;  ///< Its hash, for plugins.
   };
   explicit Tuner(Parts parts);
@@ -47,20 +49,28 @@ class Tuner {
     return plugin_ != nullptr || measured_ != nullptr || request_.restricts();
   }
   [[nodiscard]] const CostModel& model() const noexcept { return *model_; }
-  [[nodiscard]] std::uint64_t fingerprint() const noexcept;
 
  private:
+  /// What the model says of the algorithms that there are.
+  [[nodiscard]] CostTable available(const Query& query) const;
   void ask_plugin(const Query& query, CostTable& costs, int& channels) const;
   void warn_unsatisfiable(coll::Function function) const;
 
   Request request_;
   Limits limits_;
+  std::uint32_t algorithms_;
   std::shared_ptr<const MeasuredTable> measured_;
   std::unique_ptr<Plugin> plugin_;
   std::unique_ptr<const CostModel> model_;
   mutable std::atomic<bool> plugin_failed_{false};
   mutable std::atomic<std::uint32_t> warned_{0};  ///< A bit for every function.
 };
+
+[[nodiscard]] constexpr std::uint32_t bit_of(Algorithm algorithm) noexcept {
+  return std::uint32_t{1} << index_of(algorithm);
+}
+/// Equal where users said the same: ranks compare it.
+[[nodiscard]] std::uint64_t fingerprint_of(const Tuner::Parts& parts) noexcept;
 
 /// The larger of a rank's two buffers: what sizes are counted in.
 [[nodiscard]] std::uint64_t buffer_bytes(const coll::Operation& operation, int ranks) noexcept;

@@ -28,7 +28,6 @@ TEST(Refusals, NameTheFunction) {
   expect_refusal(ncclSignal(0, 0, 0, 0, nullptr, nullptr), "ncclSignal");
   expect_refusal(ncclWaitSignal(0, nullptr, nullptr, nullptr), "ncclWaitSignal");
   expect_refusal(ncclCommSuspend(nullptr, NCCL_SUSPEND_MEM), "ncclCommSuspend");
-  expect_refusal(ncclGroupSimulateEnd(nullptr), "ncclGroupSimulateEnd");
 }
 
 TEST(Registration, WantsACommunicator) {
