@@ -66,6 +66,10 @@ test-asan: build-asan ## Run the tests under the address, leak and undefined-beh
 test-tsan: build-tsan ## Run the tests under the thread sanitizer
 	@ctest --preset tsan -j $(JOBS)
 
+.PHONY: fuzz
+fuzz: ## Run every fuzzer for a minute (SECONDS_EACH=60; needs clang)
+	@scripts/fuzz.sh $(ARGS)
+
 # ---- Measure ----
 
 .PHONY: bench

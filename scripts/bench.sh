@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs all benchmarks of a build folder: the micro benchmarks (Google Benchmark), then tables of `ripieno perf` with one
+# Runs all benchmarks of a build folder: the micro benchmarks (Google Benchmark), the life of communicators, then tables of `ripieno perf` with one
 # process a processor and with twice as many.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,6 +10,9 @@ for program in "$build"/bin/*_bench; do
   echo "==== $(basename "$program") ===="
   "$program" --benchmark_min_time=0.1
 done
+
+echo "==== life of communicators ===="
+"$build/bin/life_times"
 
 processors="$(nproc)"
 for ranks in $((processors > 1 ? processors : 2)) $((processors > 1 ? 2 * processors : 4)); do

@@ -60,13 +60,19 @@ std::vector<int> device_list(int count, const int* devices) {
 void init_all(ncclComm_t* handles, const std::vector<int>& devices) {
   const ncclUniqueId id = bootstrap::create_unique_id();
   const int ranks = static_cast<int>(devices.size());
-  std::vector<Job> jobs;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const auto place = static_cast<std::size_t>(rank);
-    jobs.push_back(make_communicator_job(
-        make_communicator({id}, ranks, rank, devices[place], nullptr), &handles[place]));
+  try {
+    std::vector<Job> jobs;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto place = static_cast<std::size_t>(rank);
+      jobs.push_back(make_communicator_job(
+          make_communicator({id}, ranks, rank, devices[place], nullptr), &handles[place]));
+    }
+    run_together(jobs);
+  } catch (const Error&) {
+    // Not all ranks may have come to their rendezvous.
+    bootstrap::withdraw_unique_id(id);
+    throw;
   }
-  run_together(jobs);
 }
 
 template <typename Question>

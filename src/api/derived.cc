@@ -96,7 +96,8 @@ ncclResult_t ripieno::api::comm_split(ncclComm_t handle, int color, int key, ncc
     return start({.communicator = parent,
                   .work = [communicator = std::move(communicator)] { communicator->initialise(); },
                   .deliver = [] {},
-                  .withdraw = [] {}});
+                  .withdraw = [] {},
+                  .cancel = [] {}});
   });
 }
 

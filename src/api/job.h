@@ -21,6 +21,8 @@ struct Job {
   std::function<void()> deliver;
   /// Takes that back where the work will not be done after all.
   std::function<void()> withdraw;
+  /// Ends the work early, from another thread: nobody wants its result any more.
+  std::function<void()> cancel;
 
   [[nodiscard]] bool blocking() const noexcept { return communicator->config().blocking; }
 };
@@ -31,8 +33,8 @@ struct Job {
 
 /// Adds the job to the calling thread's open group, or does it now. Throws Error.
 ncclResult_t start(Job job);
-/// Does all jobs at once, each in a thread of its own since each waits for others. Throws the
-/// Error of the first that failed; what the others made is given back then.
+/// Does all jobs at once, each in a thread of its own since each waits for others. When one fails
+/// the others are cancelled, which may be waiting for it, and its Error is thrown.
 void run_together(const std::vector<Job>& jobs);
 /// Starts jobs of non-blocking communicators, whose results have been delivered.
 void run_in_background(const std::vector<Job>& jobs);

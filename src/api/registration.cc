@@ -69,7 +69,8 @@ ncclResult_t ripieno::api::comm_window_register(ncclComm_t handle, void* buffer,
         {.communicator = std::move(communicator),
          .work = [=] { *window = comm::register_window(*derivation, buffer, bytes, flags); },
          .deliver = [] {},
-         .withdraw = [] {}});
+         .withdraw = [] {},
+         .cancel = [] {}});
   });
 }
 

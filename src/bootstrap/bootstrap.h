@@ -25,6 +25,9 @@ namespace ripieno::bootstrap {
 /// ncclSystemError).
 ncclUniqueId create_unique_id();
 
+/// Ends the rendezvous of an id of this process that nobody will use any more, if it still runs.
+void withdraw_unique_id(const ncclUniqueId& id) noexcept;
+
 /// Who joins.
 struct Membership {
   int rank;

@@ -306,6 +306,12 @@ ncclUniqueId create_unique_id() {
   return encode(id);
 }
 
+void withdraw_unique_id(const ncclUniqueId& id) noexcept {
+  if (const auto decoded = decode(id)) {
+    dismiss_rendezvous(decoded->secret);
+  }
+}
+
 std::unique_ptr<Bootstrap> join(std::span<const ncclUniqueId> ids, Membership membership,
                                 std::chrono::milliseconds timeout,
                                 const Cancellation& cancellation) {

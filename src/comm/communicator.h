@@ -41,6 +41,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   /// Joins the other ranks; blocks. Throws Error, and keeps it as the communicator's failure.
   void initialise();
+  /// Makes initialise() end early.
+  void cancel() noexcept { cancellation_.cancel(); }
   /// Runs `work` in a thread of its own. What it throws is kept as the failure.
   void run_in_background(const char* thread_name, std::function<void()> work);
   /// Waits until all operations have ended. Throws Error (ncclInvalidArgument) the second time.

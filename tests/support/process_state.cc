@@ -15,13 +15,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int count_lines(const char* file, const char* part) {
-  std::ifstream lines(file);
-  int count = 0;
+/// Adds up the mappings of memory files.
+void count_mappings(ProcessState& state) {
+  std::ifstream lines("/proc/self/maps");
   for (std::string line; std::getline(lines, line);) {
-    count += line.find(part) != std::string::npos ? 1 : 0;
+    if (line.find("/memfd:") != std::string::npos) {
+      const std::size_t dash = line.find('-');
+      ++state.shared_mappings;
+      state.mapped_bytes += std::stoull(line.substr(dash + 1), nullptr, 16) -
+                            std::stoull(line.substr(0, dash), nullptr, 16);
+    }
   }
-  return count;
 }
 
 /// "socket:[123]" and "/memfd:name (deleted)" without what differs from one to the next.
@@ -53,7 +57,7 @@ ProcessState ProcessState::now() {
       ++state.children;
     }
   }
-  state.shared_mappings = count_lines("/proc/self/maps", "/memfd:");
+  count_mappings(state);
   for (const auto& entry : fs::directory_iterator("/dev/shm")) {
     static_cast<void>(entry);
     ++state.shared_memory_files;
@@ -70,8 +74,9 @@ std::ostream& operator<<(std::ostream& out, const ProcessState& state) {
   for (const auto& [name, count] : state.threads) {
     out << " " << count << " x " << name;
   }
-  return out << "; " << state.shared_mappings << " shared mappings, " << state.shared_memory_files
-             << " files in /dev/shm, " << state.children << " children";
+  return out << "; " << state.shared_mappings << " shared mappings of " << state.mapped_bytes
+             << " bytes, " << state.shared_memory_files << " files in /dev/shm, " << state.children
+             << " children";
 }
 
 ProcessState ProcessState::at_rest() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <ostream>
 #include <string>
@@ -12,6 +13,7 @@ struct ProcessState {
   std::map<std::string, int> descriptors;  ///< How many of each kind of open file.
   std::map<std::string, int> threads;      ///< How many of each name.
   int shared_mappings = 0;                 ///< Of memory files.
+  std::size_t mapped_bytes = 0;            ///< Of those.
   int shared_memory_files = 0;             ///< Entries of /dev/shm.
   int children = 0;
 
