@@ -109,7 +109,8 @@ inline constexpr std::array kCommunicator = {
     integer("NCCL_MAX_NCHANNELS", "", "Older name of NCCL_MAX_CTAS.").range(1, 64).used(),
     integer("NCCL_MIN_NRINGS", "", "Oldest name of NCCL_MIN_CTAS.").range(1, 64).used(),
     integer("NCCL_MAX_NRINGS", "", "Oldest name of NCCL_MAX_CTAS.").range(1, 64).used(),
-    integer("NCCL_CGA_CLUSTER_SIZE", "", "Blocks in a cluster of a kernel.").range(0, 8),
+    integer("NCCL_CGA_CLUSTER_SIZE", "", "Blocks in a cluster of a kernel; wins over ncclConfig_t.")
+        .range(0, 8),
     boolean("NCCL_COMM_SPLIT_SHARE_RESOURCES", "",
             "Whether a split communicator shares what its parent holds."),
     boolean("NCCL_COMM_SHRINK_SHARE_RESOURCES", "", "The same for shrunk communicators."),

@@ -96,6 +96,7 @@ class NumberParameter {
   /// Whether environment or a file set it.
   [[nodiscard]] bool is_set() const noexcept { return !parameters().at(row_).source.empty(); }
   [[nodiscard]] std::string_view name() const noexcept { return parameter_rows()[row_].name; }
+  [[nodiscard]] const std::string& source() const noexcept { return parameters().at(row_).source; }
 
  private:
   std::size_t row_;
@@ -110,6 +111,8 @@ class BoolParameter {
   /// False also where the row has no default and nobody set it: ask is_set().
   [[nodiscard]] bool value() const noexcept { return parameters().at(row_).number == 1; }
   [[nodiscard]] bool is_set() const noexcept { return !parameters().at(row_).source.empty(); }
+  [[nodiscard]] std::string_view name() const noexcept { return parameter_rows()[row_].name; }
+  [[nodiscard]] const std::string& source() const noexcept { return parameters().at(row_).source; }
 
  private:
   std::size_t row_;
@@ -136,6 +139,7 @@ class StringParameter {
   [[nodiscard]] const std::string& value() const noexcept { return parameters().at(row_).text; }
   [[nodiscard]] bool is_set() const noexcept { return !parameters().at(row_).source.empty(); }
   [[nodiscard]] const std::string& source() const noexcept { return parameters().at(row_).source; }
+  [[nodiscard]] std::string_view name() const noexcept { return parameter_rows()[row_].name; }
 
  private:
   std::size_t row_;

@@ -76,6 +76,7 @@ void Communicator::connect() {
   meeting_place_ = std::make_unique<connect::MeetingPlace>(links.team->shared_page(), rank_);
   sequencer_ = std::make_shared<plan::Sequencer>(std::move(links.team), label());
   sequencer_->set_tuner(landscape.arrive(rank_, hash_, links.peers));
+  log_info(log_subsystem::kInit, "{} config: {}", label(), describe(config_));
   if (rank_ == 0) {
     meeting_place_->page().title_board(hash_, config_.comm_name);
   }

@@ -2,11 +2,18 @@
 // only the bytes that it says it has are read, the rest keeps "not set".
 #include "comm/config.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/parameters.h"
+#define RIPIENO_NEWER_API
+#include "ripieno/nccl_newer.h"
 
 namespace ripieno::comm {
 namespace {
@@ -14,6 +21,19 @@ namespace {
 constexpr BoolParameter kBlocking{"NCCL_COMM_BLOCKING"};
 constexpr IntParameter kMinCtas{"NCCL_MIN_CTAS"};
 constexpr IntParameter kMaxCtas{"NCCL_MAX_CTAS"};
+constexpr IntParameter kMinChannels{"NCCL_MIN_NCHANNELS"};
+constexpr IntParameter kMaxChannels{"NCCL_MAX_NCHANNELS"};
+constexpr IntParameter kMinRings{"NCCL_MIN_NRINGS"};
+constexpr IntParameter kMaxRings{"NCCL_MAX_NRINGS"};
+constexpr IntParameter kClusterSize{"NCCL_CGA_CLUSTER_SIZE"};
+constexpr StringParameter kNet{"NCCL_NET"};
+constexpr BoolParameter kSplitShare{"NCCL_COMM_SPLIT_SHARE_RESOURCES"};
+constexpr BoolParameter kShrinkShare{"NCCL_COMM_SHRINK_SHARE_RESOURCES"};
+constexpr BoolParameter kCollnet{"NCCL_COLLNET_ENABLE"};
+constexpr StringParameter kCtaPolicy{"NCCL_CTA_POLICY"};
+constexpr IntParameter kNvlsChannels{"NCCL_NVLS_NCHANNELS"};
+constexpr IntParameter kChannelsPerNetPeer{"NCCL_NCHANNELS_PER_NET_PEER"};
+constexpr BoolParameter kNvlinkCentric{"NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE"};
 
 constexpr unsigned kMagic = 0xcafebeef;
 /// size, magic and version: what every version of the struct starts with.
@@ -23,14 +43,24 @@ constexpr unsigned version(unsigned major, unsigned minor, unsigned patch) {
   return NCCL_VERSION(major, minor, patch);
 }
 
-ncclConfig_t unset_config() {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+/// The newest layout there is: older ones are its beginning.
+using AnyConfig = ncclConfig_v23000;
+static_assert(offsetof(AnyConfig, graphUsageMode) == sizeof(ncclConfig_t));
+
+AnyConfig unset_config() {
+  const ncclConfig_t older = NCCL_CONFIG_INITIALIZER;
+  AnyConfig config{};
+  std::memcpy(static_cast<void*>(&config), &older, sizeof older);
+  config.graphUsageMode = NCCL_CONFIG_UNDEF_INT;
+  config.numRmaCtx = NCCL_CONFIG_UNDEF_INT;
+  config.maxP2pPeers = NCCL_CONFIG_UNDEF_INT;
+  config.graphStreamOrdering = NCCL_CONFIG_UNDEF_INT;
   return config;
 }
 
 /// The user's struct in today's layout.
-ncclConfig_t read_struct(const ncclConfig_t* user) {
-  ncclConfig_t config = unset_config();
+AnyConfig read_struct(const ncclConfig_t* user) {
+  AnyConfig config = unset_config();
   std::size_t size = 0;
   std::memcpy(&size, user, sizeof size);
   if (size < kHeaderBytes) {
@@ -47,13 +77,13 @@ ncclConfig_t read_struct(const ncclConfig_t* user) {
                 "config.magic is {:#x} instead of {:#x}; start from NCCL_CONFIG_INITIALIZER", magic,
                 kMagic);
   }
-  std::memcpy(&config, user, std::min(size, sizeof config));
+  std::memcpy(static_cast<void*>(&config), user, std::min(size, sizeof config));
   return config;
 }
 
 /// Fields that the caller's header did not have yet hold whatever was in memory there.
-void drop_newer_fields(ncclConfig_t& config) {
-  const ncclConfig_t unset = unset_config();
+void drop_newer_fields(AnyConfig& config) {
+  const AnyConfig unset = unset_config();
   if (config.version < version(2, 14, 0)) {
     config.blocking = unset.blocking;
   }
@@ -75,6 +105,16 @@ void drop_newer_fields(ncclConfig_t& config) {
   if (config.version < version(2, 28, 0)) {
     config.nChannelsPerNetPeer = unset.nChannelsPerNetPeer;
     config.nvlinkCentricSched = unset.nvlinkCentricSched;
+  }
+  if (config.version < version(2, 29, 0)) {
+    config.graphUsageMode = unset.graphUsageMode;
+    config.numRmaCtx = unset.numRmaCtx;
+  }
+  if (config.version < version(2, 30, 0)) {
+    config.maxP2pPeers = unset.maxP2pPeers;
+  }
+  if (config.version < version(2, 30, 5)) {
+    config.graphStreamOrdering = unset.graphStreamOrdering;
   }
 }
 
@@ -110,17 +150,82 @@ std::optional<int> maybe_number(const char* name, int value, int least, int most
   return number(name, value, least, most, least);
 }
 
-/// The environment wins over what the program asks for.
+/// "EFFICIENCY|ZERO" as flags. Unknown names are left out with a WARN.
+int read_cta_policy(const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, int>, 3> kNames{
+      {{"DEFAULT", NCCL_CTA_POLICY_DEFAULT},
+       {"EFFICIENCY", NCCL_CTA_POLICY_EFFICIENCY},
+       {"ZERO", NCCL_CTA_POLICY_ZERO}}};
+  int policy = 0;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('|', begin), text.size());
+    std::string name = text.substr(begin, end - begin);
+    std::ranges::transform(name, name.begin(),
+                           [](unsigned char letter) { return std::toupper(letter); });
+    const auto known = std::ranges::find(kNames, name, &std::pair<std::string_view, int>::first);
+    if (known == kNames.end()) {
+      log_warn(log_subsystem::kEnv, "NCCL_CTA_POLICY: '{}' is none of DEFAULT, EFFICIENCY, ZERO",
+               name);
+    } else {
+      policy |= known->second;
+    }
+    begin = end + 1;
+  }
+  return policy;
+}
+
+/// Applies one variable if it is set, and remembers that.
+template <typename Parameter, typename Apply>
+void override_by(Config& config, const char* field, const Parameter& parameter, Apply apply) {
+  if (parameter.is_set()) {
+    apply(parameter.value());
+    config.overrides.push_back(
+        fmt::format("{} by {} ({})", field, parameter.name(), parameter.source()));
+  }
+}
+
+/// Environment and configuration files win over what the program asks for.
 void apply_environment(Config& config) {
-  if (kBlocking.is_set()) {
-    config.blocking = kBlocking.value();
+  config.overrides.clear();
+  const auto into = [](auto& field) {
+    return [&field](const auto& value) {
+      field = static_cast<std::remove_reference_t<decltype(field)>>(value);
+    };
+  };
+  const auto into_number = [](std::optional<int>& field) {
+    return [&field](std::int64_t value) { field = static_cast<int>(value); };
+  };
+  override_by(config, "blocking", kBlocking, into(config.blocking));
+  override_by(config, "cgaClusterSize", kClusterSize, into(config.cga_cluster_size));
+  // The newest name has the last word.
+  for (const IntParameter& least : {kMinRings, kMinChannels, kMinCtas}) {
+    override_by(config, "minCTAs", least, into(config.min_ctas));
   }
-  if (kMinCtas.is_set()) {
-    config.min_ctas = static_cast<int>(kMinCtas.value());
+  for (const IntParameter& most : {kMaxRings, kMaxChannels, kMaxCtas}) {
+    override_by(config, "maxCTAs", most, into(config.max_ctas));
   }
-  if (kMaxCtas.is_set()) {
-    config.max_ctas = static_cast<int>(kMaxCtas.value());
+  if (config.min_ctas > config.max_ctas) {
+    log_warn(log_subsystem::kEnv, "minCTAs is {} and maxCTAs {} ({}); both are {} now",
+             config.min_ctas, config.max_ctas, fmt::join(config.overrides, ", "), config.max_ctas);
+    config.min_ctas = config.max_ctas;
   }
+  override_by(config, "netName", kNet, into(config.net_name));
+  override_by(config, "splitShare", kSplitShare, into(config.split_share));
+  override_by(config, "shrinkShare", kShrinkShare, into(config.shrink_share));
+  override_by(config, "collnetEnable", kCollnet, into(config.collnet_enable));
+  override_by(config, "CTAPolicy", kCtaPolicy,
+              [&](const std::string& text) { config.cta_policy = read_cta_policy(text); });
+  override_by(config, "nvlsCTAs", kNvlsChannels, into_number(config.nvls_ctas));
+  override_by(config, "nChannelsPerNetPeer", kChannelsPerNetPeer,
+              into_number(config.channels_per_net_peer));
+  override_by(config, "nvlinkCentricSched", kNvlinkCentric, into(config.nvlink_centric_sched));
+}
+
+std::string text_of(const std::optional<int>& value) {
+  return value ? std::to_string(*value) : "-";
+}
+std::string text_of(const std::string& value) {
+  return value.empty() ? "-" : value;
 }
 
 }  // namespace
@@ -131,7 +236,7 @@ Config parse_config(const ncclConfig_t* user, const Config* parent) {
     apply_environment(config);
     return config;
   }
-  ncclConfig_t given = unset_config();
+  AnyConfig given = unset_config();
   if (user != nullptr) {
     given = read_struct(user);
     drop_newer_fields(given);
@@ -162,8 +267,34 @@ Config parse_config(const ncclConfig_t* user, const Config* parent) {
       maybe_number("nChannelsPerNetPeer", given.nChannelsPerNetPeer, 1, 64);
   config.nvlink_centric_sched =
       flag("nvlinkCentricSched", given.nvlinkCentricSched, config.nvlink_centric_sched);
+  config.graph_usage_mode =
+      number("graphUsageMode", given.graphUsageMode, 0, 2, config.graph_usage_mode);
+  config.rma_contexts = number("numRmaCtx", given.numRmaCtx, 0, kMost, config.rma_contexts);
+  config.max_p2p_peers = maybe_number("maxP2pPeers", given.maxP2pPeers, 1, kMost);
+  // Where graphs are mixed with other work, order cannot be given up.
+  config.graph_stream_ordering =
+      flag("graphStreamOrdering", given.graphStreamOrdering, config.graph_stream_ordering) ||
+      config.graph_usage_mode == 2;
   apply_environment(config);
   return config;
+}
+
+std::string describe(const Config& config) {
+  std::string text = fmt::format(
+      "blocking {:d}, cgaClusterSize {}, minCTAs {}, maxCTAs {}, netName {}, splitShare {:d}, "
+      "trafficClass {}, commName {}, collnetEnable {:d}, CTAPolicy {}, shrinkShare {:d}, nvlsCTAs "
+      "{}, nChannelsPerNetPeer {}, nvlinkCentricSched {:d}, graphUsageMode {}, numRmaCtx {}, "
+      "maxP2pPeers {}, graphStreamOrdering {:d}",
+      config.blocking, config.cga_cluster_size, config.min_ctas, config.max_ctas,
+      text_of(config.net_name), config.split_share, text_of(config.traffic_class),
+      text_of(config.comm_name), config.collnet_enable, config.cta_policy, config.shrink_share,
+      text_of(config.nvls_ctas), text_of(config.channels_per_net_peer), config.nvlink_centric_sched,
+      config.graph_usage_mode, config.rma_contexts, text_of(config.max_p2p_peers),
+      config.graph_stream_ordering);
+  if (!config.overrides.empty()) {
+    text += fmt::format("; set from outside: {}", fmt::join(config.overrides, ", "));
+  }
+  return text;
 }
 
 }  // namespace ripieno::comm

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ripieno::comm {
 
@@ -24,7 +25,18 @@ struct Config {
   std::optional<int> nvls_ctas;
   std::optional<int> channels_per_net_peer;
   bool nvlink_centric_sched = false;
+  // Newer than ncclConfig_t of this header; see ncclConfig_v23000.
+  int graph_usage_mode = 2;
+  int rma_contexts = 1;
+  std::optional<int> max_p2p_peers;
+  bool graph_stream_ordering = true;
+
+  /// "minCTAs by NCCL_MIN_CTAS (environment)": what did not come from the program.
+  std::vector<std::string> overrides;
 };
+
+/// One line for the log.
+[[nodiscard]] std::string describe(const Config& config);
 
 /// Reads `user` (nullptr: all defaults). Only `user->size` bytes are looked at, whatever that is,
 /// and fields newer than `user->version` count as not set. Throws Error (ncclInvalidArgument)
