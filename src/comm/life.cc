@@ -38,7 +38,7 @@ constexpr Verdict kFinalizedAlready{.result = ncclInvalidArgument,
 constexpr std::array<std::array<Verdict, kCalls>, kStates> kTable{{
     {kBeingMade, kBeingMade, kBeingMade, kBeingMade, kBeingMade, kBeingMade},
     {kYes, kYes, kYes, kYes, kYes, kYes},
-    {kBusy, kBusy, kBusy, kBusy, kYes, kBusy},
+    {kYes, kBusy, kBusy, kBusy, kYes, kBusy},
     {kYes, kRevoked, kYes, kYes, kRevokedAlready, kNoFinalize},
     {kBusy, kBusy, kBusy, kBusy, kFinalizedAlready, kFinalizedAlready},
     {kYes, kFinalized, kFinalized, kFinalized, kFinalizedAlready, kFinalizedAlready},
