@@ -8,7 +8,7 @@ endif()
 
 add_library(ripieno_options INTERFACE)
 target_compile_options(ripieno_options INTERFACE
-  -Wall -Wextra -Wshadow -Wundef
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wshadow -Wundef>
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual -Wno-interference-size
     -Wno-missing-field-initializers>)
 
@@ -35,5 +35,5 @@ elseif(NOT RIPIENO_SANITIZE STREQUAL "")
 endif()
 
 # Statically linked dependencies bring code that nothing calls: drop it, the library wants to be small.
-add_compile_options(-ffunction-sections -fdata-sections)
+add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-ffunction-sections> $<$<COMPILE_LANGUAGE:C,CXX>:-fdata-sections>)
 add_link_options(-Wl,--gc-sections)

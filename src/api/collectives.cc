@@ -10,7 +10,7 @@
 #include "base/reduce.h"
 #include "comm/registry.h"
 #include "device/device.h"
-#include "plan/plan.h"
+#include "plan/executor.h"
 
 namespace ripieno::api {
 namespace {
@@ -129,15 +129,12 @@ Operation make_operation(const Call& call, comm::Communicator& communicator) {
 
 ncclResult_t start_now(const Call& call, comm::Communicator& communicator,
                        const Operation& operation) {
-  std::unique_ptr<device::Task> task =
-      coll::is_message(call.function)
-          ? plan::make_task(
-                plan::Batch{.sequencer = communicator.sequencer(), .operations = {operation}})
-          : plan::make_task(communicator.sequencer(), operation);
-  device::Backend& backend = device::backend();
-  const cudaStream_t stream = backend.device(communicator.device()).explicit_stream(call.stream);
-  device::Submission submission{.stream = stream, .task = std::move(task)};
-  backend.submit({&submission, 1});
+  const cudaStream_t stream =
+      device::backend().device(communicator.device()).explicit_stream(call.stream);
+  plan::StreamBatch batch{
+      .stream = stream,
+      .batch = {.sequencer = communicator.sequencer(), .operations = {operation}}};
+  plan::start({&batch, 1});
   // What went wrong on the spot need not wait for the next call to be told.
   if (const ncclResult_t failure = communicator.sequencer()->failure(); failure != ncclSuccess) {
     throw Error(failure, "{}", communicator.sequencer()->failure_text());

@@ -7,7 +7,7 @@
 #include "api/border.h"
 #include "api/declare.h"
 #include "device/device.h"
-#include "plan/plan.h"
+#include "plan/executor.h"
 
 namespace ripieno::api {
 namespace {
@@ -120,8 +120,8 @@ ncclResult_t Group::run_jobs(const std::vector<Job>& jobs) {
 
 void Group::run_operations(std::vector<Work> works) {
   device::Backend& backend = device::backend();
-  std::vector<device::Submission> submissions;
-  submissions.reserve(works.size());
+  std::vector<plan::StreamBatch> batches;
+  batches.reserve(works.size());
   for (Work& work : works) {
     // All run in the first stream; the others wait before and after, as if the work stood in each
     // of them.
@@ -130,12 +130,11 @@ void Group::run_operations(std::vector<Work> works) {
     for (std::size_t other = 1; other < work.streams.size(); ++other) {
       chain_streams(device, work.streams[other], first);
     }
-    submissions.push_back(
-        {.stream = first,
-         .task = plan::make_task(plan::Batch{.sequencer = work.communicator->sequencer(),
-                                             .operations = std::move(work.operations)})});
+    batches.push_back({.stream = first,
+                       .batch = {.sequencer = work.communicator->sequencer(),
+                                 .operations = std::move(work.operations)}});
   }
-  backend.submit(submissions);
+  plan::start(batches);
   for (const Work& work : works) {
     device::Device& device = backend.device(work.communicator->device());
     for (std::size_t other = 1; other < work.streams.size(); ++other) {

@@ -12,7 +12,7 @@ ncclResult_t ripieno::api::mem_alloc(void** pointer, std::size_t size) {
     *pointer = nullptr;
     if (size != 0) {
       device::Backend& backend = device::backend();
-      *pointer = backend.device(backend.current_device()).allocate(size);
+      *pointer = backend.device(backend.current_device()).allocate_shareable(size);
     }
     return ncclSuccess;
   });

@@ -8,6 +8,7 @@
 #include "base/parameters.h"
 #include "base/process.h"
 #include "comm/landscape.h"
+#include "connect/executor.h"
 
 namespace ripieno::comm {
 namespace {
@@ -80,6 +81,7 @@ void Communicator::connect() {
   if (rank_ == 0) {
     meeting_place_->page().title_board(hash_, config_.comm_name);
   }
+  connect::attach_executor(*gathering, links, *sequencer_, device_, kInitTimeout.value());
   watch_peers(links);
   const auto end = std::chrono::steady_clock::now();
   using Milliseconds = std::chrono::duration<double, std::milli>;

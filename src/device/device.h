@@ -54,6 +54,9 @@ class Device {
 
   // Memory.
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
+  /// Memory that any process of the host can map by handle, where that makes a difference.
+  [[nodiscard]] virtual void* allocate_shareable(std::size_t bytes) { return allocate(bytes); }
+  /// Memory of either kind.
   virtual void release(void* pointer) = 0;
 
   // Streams and stream-ordered operations.

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "plan/executor.h"
 
 namespace ripieno::plan {
 namespace {
@@ -20,6 +21,12 @@ constexpr std::chrono::milliseconds kAbortPatience{900};
 
 Sequencer::Sequencer(std::unique_ptr<transport::HostTeam> team, std::string label)
     : team_(std::move(team)), label_(std::move(label)) {}
+
+Sequencer::~Sequencer() = default;
+
+void Sequencer::set_executor(std::unique_ptr<Executor> executor) noexcept {
+  executor_ = std::move(executor);
+}
 
 void Sequencer::end_plan(bool begun) noexcept {
   if (begun) {
@@ -43,7 +50,7 @@ bool Sequencer::wait_for_plans(std::chrono::milliseconds timeout) const {
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::microseconds{1000});
   }
-  return true;
+  return !executor_ || executor_->wait(timeout);
 }
 
 void Sequencer::fail(const Error& error) noexcept {
@@ -148,6 +155,9 @@ void Sequencer::stop(Presence presence) noexcept {
   stopped_.store(true, std::memory_order_release);
   for (int peer = 0; peer < ranks(); ++peer) {
     page.ring_always(peer);
+  }
+  if (executor_ && presence != Presence::kLeft) {
+    executor_->release();
   }
 }
 

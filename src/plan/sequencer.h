@@ -23,11 +23,14 @@ class Tuner;
 
 namespace ripieno::plan {
 
+class Executor;
+
 /// Thread-safe, except team(), which belongs to the plan whose turn it is.
 class Sequencer {
  public:
   /// `label` names the communicator in messages ("communicator 0x1234 rank 2 of 4").
   Sequencer(std::unique_ptr<transport::HostTeam> team, std::string label);
+  ~Sequencer();
 
   [[nodiscard]] transport::HostTeam& team() noexcept { return *team_; }
   [[nodiscard]] int rank() const noexcept { return team_->rank(); }
@@ -37,6 +40,11 @@ class Sequencer {
   void set_tuner(std::shared_ptr<const tune::Tuner> tuner) noexcept { tuner_ = std::move(tuner); }
   /// Who chooses algorithms; null where only built-in thresholds do.
   [[nodiscard]] const tune::Tuner* tuner() const noexcept { return tuner_.get(); }
+
+  /// Who runs the rank's operations instead of tasks; nullptr on the host.
+  [[nodiscard]] Executor* executor() const noexcept { return executor_.get(); }
+  /// Once, before the first operation.
+  void set_executor(std::unique_ptr<Executor> executor) noexcept;
 
   // ---- Order ----
 
@@ -110,6 +118,7 @@ class Sequencer {
   std::atomic<ncclResult_t> failure_{ncclSuccess};
   mutable std::mutex mutex_;  ///< Guards failure_text_ and the transition to stopped.
   std::string failure_text_;
+  std::unique_ptr<Executor> executor_;  ///< Last: it uses the rest to its end.
 };
 
 }  // namespace ripieno::plan

@@ -10,3 +10,6 @@
     return ripieno::hostrt::cuda::name arguments;             \
   }
 #include "hostrt/functions.inc"
+
+/// How the collective library recognises that a program's CUDA runtime is this one.
+extern "C" __attribute__((visibility("default"))) const char ripieno_host_cudart_present = 1;

@@ -1,0 +1,6 @@
+// Reductions of float16.
+#include "coll/cuda/reduce.cuh"
+
+namespace ripieno::coll::gpu {
+template const void* reduce_function<ncclFloat16>();
+}  // namespace ripieno::coll::gpu
