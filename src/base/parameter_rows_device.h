@@ -13,6 +13,13 @@ inline constexpr std::array kDevice = {
         "What ranks run on: NVIDIA GPUs, virtual devices of the host, or GPUs where there are any.")
         .from("0.1")
         .used(),
+    choice(
+        "RIPIENO_SHARED_GPU", "auto", "auto|fused|mps|timeslice",
+        "How processes that share a GPU work together: their kernels run at the same time (mps), "
+        "or they take turns and one rank computes for all (timeslice); fused is what ranks of one "
+        "process do.")
+        .from("0.1")
+        .used(),
     integer("RIPIENO_HOST_DEVICES", "8", "Number of virtual devices of the host backend.")
         .range(1, 1024)
         .from("0.1")

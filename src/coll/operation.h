@@ -54,12 +54,12 @@ struct Shape {
   bool root_source;  ///< Only the root's input is read.
   bool root_sink;    ///< Only the root's output is written.
 
-  [[nodiscard]] int blocks_in(int ranks) const noexcept { return many_in ? ranks : 1; }
-  [[nodiscard]] int blocks_out(int ranks) const noexcept { return many_out ? ranks : 1; }
-  [[nodiscard]] bool is_source(int rank, int root) const noexcept {
+  [[nodiscard]] constexpr int blocks_in(int ranks) const noexcept { return many_in ? ranks : 1; }
+  [[nodiscard]] constexpr int blocks_out(int ranks) const noexcept { return many_out ? ranks : 1; }
+  [[nodiscard]] constexpr bool is_source(int rank, int root) const noexcept {
     return !root_source || rank == root;
   }
-  [[nodiscard]] bool is_sink(int rank, int root) const noexcept {
+  [[nodiscard]] constexpr bool is_sink(int rank, int root) const noexcept {
     return !root_sink || rank == root;
   }
 };

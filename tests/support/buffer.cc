@@ -10,6 +10,7 @@
 #include <new>
 
 #include "support/check.h"
+#include "support/gpu.h"
 
 namespace ripieno::test {
 namespace {
@@ -20,10 +21,14 @@ constexpr std::byte kGuard{0x3C};
 }  // namespace
 
 Buffer::Buffer(MemoryKind kind, std::size_t bytes, cudaStream_t stream, std::size_t shift)
-    : kind_(kind), bytes_(bytes), shift_(shift), stream_(stream) {
+    // A GPU reaches no memory of malloc.
+    : kind_(kOnGpu && kind == MemoryKind::kHeap ? MemoryKind::kDevice : kind),
+      bytes_(bytes),
+      shift_(shift),
+      stream_(stream) {
   const std::size_t whole = bytes + shift + 2 * kGuardBytes;
   void* memory = nullptr;
-  switch (kind) {
+  switch (kind_) {
     case MemoryKind::kDevice:
       check(cudaMalloc(&memory, whole));
       break;

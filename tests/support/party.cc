@@ -1,8 +1,11 @@
 // Threads of a process of a run, and what they do for their ranks.
 #include "support/party.h"
 
+#include <algorithm>
 #include <string>
 #include <thread>
+
+#include "support/gpu.h"
 
 namespace ripieno::test {
 
@@ -11,7 +14,9 @@ Party::Party(const Placement& placement, int process, int thread)
   for (int rank = 0; rank < placement.ranks; ++rank) {
     const auto index = static_cast<std::size_t>(rank);
     if (placement.process[index] == process && placement.thread[index] == thread) {
-      mine_.push_back({.number = rank, .device = rank % placement.devices});
+      const int devices =
+          kOnGpu ? std::min(placement.devices, visible_devices()) : placement.devices;
+      mine_.push_back({.number = rank, .device = rank % devices});
     }
   }
 }

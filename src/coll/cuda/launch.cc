@@ -14,18 +14,6 @@ namespace {
 constexpr std::uint64_t kWarp = 32;
 constexpr std::uint64_t kVectorsPerThread = 4;
 
-std::uint64_t multiprocessors() {
-  thread_local std::array<int, 64> known{};
-  int device = 0;
-  device::cuda::check(cudaGetDevice(&device), "asking for the current device");
-  int& count = known[static_cast<std::size_t>(device) % known.size()];
-  if (count == 0) {
-    device::cuda::check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device),
-                        "asking for the number of multiprocessors");
-  }
-  return static_cast<std::uint64_t>(count);
-}
-
 constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) {
   return (value + by - 1) / by;
 }
@@ -45,17 +33,33 @@ const void* function_of(const Work& work) {
   return shape_of(work.function).reduces ? functions[work.type] : move_function();
 }
 
-template <typename Argument>
+}  // namespace
+
+std::uint64_t multiprocessors() {
+  thread_local std::array<int, 64> known{};
+  int device = 0;
+  device::cuda::check(cudaGetDevice(&device), "asking for the current device");
+  int& count = known[static_cast<std::size_t>(device) % known.size()];
+  if (count == 0) {
+    device::cuda::check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device),
+                        "asking for the number of multiprocessors");
+  }
+  return static_cast<std::uint64_t>(count);
+}
+
 void launch_function(const void* function, std::uint64_t blocks, std::uint64_t threads,
-                     const Argument& argument, cudaStream_t stream, const char* what) {
-  std::array<void*, 1> arguments = {const_cast<Argument*>(&argument)};
+                     const void* argument, cudaStream_t stream, const char* what) {
+  std::array<void*, 1> arguments = {const_cast<void*>(argument)};
   device::cuda::check(
       cudaLaunchKernel(function, dim3(static_cast<unsigned>(blocks)),
                        dim3(static_cast<unsigned>(threads)), arguments.data(), 0, stream),
       what);
 }
 
-}  // namespace
+void load_kernel(const void* function) {
+  cudaFuncAttributes attributes{};
+  device::cuda::check(cudaFuncGetAttributes(&attributes, function), "loading a kernel");
+}
 
 Work describe(const Operation& operation, int ranks) {
   Work work;
@@ -97,7 +101,7 @@ void launch(const Work& work, cudaStream_t stream) {
   const std::uint64_t vectors = divide_up(work.count * work.element_bytes, kVectorBytes);
   const std::uint64_t wanted = std::max(vectors + 1, static_cast<std::uint64_t>(work.ranks));
   const std::uint64_t threads = std::min<std::uint64_t>(kThreads, divide_up(wanted, kWarp) * kWarp);
-  launch_function(function_of(work), static_cast<std::uint64_t>(blocks_of(work)), threads, work,
+  launch_function(function_of(work), static_cast<std::uint64_t>(blocks_of(work)), threads, &work,
                   stream, "launching a collective");
 }
 
@@ -108,7 +112,7 @@ void launch(CopyList& list, std::uint64_t most_bytes, cudaStream_t stream) {
   const std::uint64_t wanted = divide_up(most_bytes, kThreads * kVectorBytes);
   list.tiles_per_copy =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, 1, divide_up(most, copies)));
-  launch_function(copy_function(), copies * list.tiles_per_copy, kThreads, list, stream,
+  launch_function(copy_function(), copies * list.tiles_per_copy, kThreads, &list, stream,
                   "launching copies");
 }
 
@@ -119,20 +123,16 @@ void launch_look(CopyList& list, const std::uint32_t* stopped, PostedMessage* ne
   look.stopped = stopped;
   look.near = near;
   std::copy_n(list.posted, list.copies, look.posted);
-  launch_function(look_function(), 1, static_cast<std::uint64_t>(kMostCopies), look, stream,
+  launch_function(look_function(), 1, static_cast<std::uint64_t>(kMostCopies), &look, stream,
                   "launching a look at messages");
   for (int index = 0; index < list.copies; ++index) list.posted[index] = near + index;
 }
 
 void load_kernels() {
-  const auto load = [](const void* function) {
-    cudaFuncAttributes attributes{};
-    device::cuda::check(cudaFuncGetAttributes(&attributes, function), "loading a kernel");
-  };
-  for (const void* function : reduce_functions()) load(function);
-  load(move_function());
-  load(copy_function());
-  load(look_function());
+  for (const void* function : reduce_functions()) load_kernel(function);
+  load_kernel(move_function());
+  load_kernel(copy_function());
+  load_kernel(look_function());
 }
 
 }  // namespace ripieno::coll::gpu

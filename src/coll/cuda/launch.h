@@ -29,6 +29,12 @@ void launch_look(CopyList& list, const std::uint32_t* stopped, PostedMessage* ne
 /// the device, and streams may wait for that launch. Throws Error.
 void load_kernels();
 
+// What launching any kernel takes.
+[[nodiscard]] std::uint64_t multiprocessors();
+void launch_function(const void* function, std::uint64_t blocks, std::uint64_t threads,
+                     const void* argument, cudaStream_t stream, const char* what);
+void load_kernel(const void* function);
+
 // The kernels: of Work, one a type and one that only moves; of CopyList; and of Look.
 template <ncclDataType_t kType>
 [[nodiscard]] const void* reduce_function();

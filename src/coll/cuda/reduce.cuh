@@ -3,6 +3,7 @@
 
 #include "coll/cuda/arithmetic.cuh"
 #include "coll/cuda/launch.h"
+#include "coll/cuda/pack.cuh"
 #include "coll/cuda/tiles.cuh"
 
 namespace ripieno::coll::gpu {
@@ -10,12 +11,6 @@ namespace ripieno::coll::gpu {
 /// Inputs that a thread loads before it uses the first; many narrow elements leave fewer registers.
 template <typename Raw>
 inline constexpr int kBatch = sizeof(Raw) == 1 ? 2 : 4;
-
-/// Elements that lie together in one access: 16 bytes, or one element.
-template <typename Raw, int kLanes>
-struct alignas(sizeof(Raw) * kLanes) Pack {
-  Raw lane[kLanes];
-};
 
 /// Reduces one pack of every input into every output, `offset` bytes into them.
 template <typename Operator, typename Arithmetic, int kLanes>

@@ -58,10 +58,10 @@ constexpr std::uint64_t signature_of(const Operation& operation) noexcept {
 
 /// Where a kernel reports what it cannot do. In host memory; zero at first.
 struct alignas(64) Fault {
-  std::uint32_t stopped;  ///< Written by the host: kernels leave the buffers alone.
-  std::uint32_t raised;   ///< Stored last.
-  std::uint32_t rank;     ///< Whose slot differs from the executing rank's.
-  std::uint32_t unused;
+  std::uint32_t stopped;   ///< Written by the host: kernels leave the buffers alone.
+  std::uint32_t raised;    ///< Stored last.
+  std::uint32_t rank;      ///< Whose slot differs from the executing rank's.
+  std::uint32_t one_shot;  ///< Raised by a one-shot kernel, which does not know the other's values.
   std::uint64_t count;
   std::uint64_t signature;
   std::uint64_t expected_count;

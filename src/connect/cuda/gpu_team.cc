@@ -6,15 +6,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <set>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/parameters.h"
 #include "coll/cuda/launch.h"
+#include "coll/cuda/one_shot.h"
 #include "coll/cuda/work.h"
+#include "device/cuda/driver.h"
 #include "device/cuda/errors.h"
 #include "hostrt/runtime.h"
 #include "plan/cuda/executor.h"
@@ -118,6 +123,60 @@ UniqueFd fetch_page(const hostrt::FdTicket& ticket, std::chrono::milliseconds ti
   }
 }
 
+/// CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which older toolkits do not name.
+constexpr auto kMpsEnabled = static_cast<CUdevice_attribute>(133);
+
+enum class Sharing : std::uint8_t { kAuto, kFused, kMps, kTimeslice };
+constexpr EnumParameter<Sharing> kSharing("RIPIENO_SHARED_GPU");
+
+/// What decides whether kernels of different ranks are sure to run at the same time. Trivially
+/// copyable.
+struct Residence {
+  std::array<char, 16> gpu;  ///< The device's UUID.
+  std::uint8_t served;       ///< By MPS.
+  Sharing sharing;
+};
+
+Residence residence_of(int device) {
+  Residence residence{};
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, device), "reading the properties of a device");
+  std::memcpy(residence.gpu.data(), properties.uuid.bytes, residence.gpu.size());
+  int served = 0;
+  device::cuda::driver().device_attribute(&served, kMpsEnabled, device);
+  residence.served = static_cast<std::uint8_t>(served);
+  residence.sharing = kSharing.value();
+  return residence;
+}
+
+bool run_together(const std::vector<Residence>& ranks) {
+  const Sharing sharing = ranks.front().sharing;
+  if (sharing != Sharing::kAuto) return sharing == Sharing::kMps;
+  std::set<std::array<char, 16>> gpus;
+  for (const Residence& rank : ranks) gpus.insert(rank.gpu);
+  return gpus.size() == ranks.size() ||
+         std::ranges::all_of(ranks, [](const Residence& rank) { return rank.served != 0; });
+}
+
+/// Small collectives go in one shot where kernels of all ranks run at the same time.
+void exchange_boxes(bootstrap::Gathering& gathering, plan::gpu::GpuExecutor& executor, int device) {
+  const std::vector<Residence> residences = gathering.gather_records(residence_of(device));
+  const bool together = run_together(residences);
+  log_info(log_subsystem::kInit, "rank {}: ranks of several processes on GPUs, {}",
+           gathering.rank(),
+           together ? "whose kernels run at the same time: one shot for small operations"
+                    : "which take turns: rank 0 computes");
+  if (!together) return;
+  coll::gpu::load_one_shot_kernels();
+  std::array<std::uint64_t, coll::gpu::kMostRanks> offered{};
+  std::ranges::copy(executor.offer_box(), offered.begin());
+  std::vector<std::uint64_t> mine;
+  for (const auto& addresses : gathering.gather_records(offered)) {
+    mine.push_back(addresses[static_cast<std::size_t>(gathering.rank())]);
+  }
+  executor.use_boxes(mine);
+}
+
 }  // namespace
 
 std::unique_ptr<plan::Executor> make_gpu_executor(bootstrap::Gathering& gathering,
@@ -153,6 +212,7 @@ std::unique_ptr<plan::Executor> make_gpu_executor(bootstrap::Gathering& gatherin
         invitation.key, [&] { return make_team(devices, fetch_page(invitation.page, timeout)); });
   }
   auto executor = std::make_unique<plan::gpu::GpuExecutor>(sequencer, team);
+  if (!team->meeting) exchange_boxes(gathering, *executor, device);
   gathering.barrier();
   if (gathering.rank() == 0) hostrt::withdraw_fd(published);
   return executor;

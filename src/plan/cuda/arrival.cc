@@ -13,7 +13,9 @@ namespace {
 using coll::Function;
 using coll::Operation;
 
-std::string describe(std::uint64_t count, std::uint64_t signature) {
+}  // namespace
+
+std::string describe_call(std::uint64_t count, std::uint64_t signature) {
   const auto function = static_cast<Function>(signature & 0xff);
   const auto type = static_cast<ncclDataType_t>(signature >> 8 & 0xff);
   const auto reduce = signature >> 16 & 0xff;
@@ -23,8 +25,6 @@ std::string describe(std::uint64_t count, std::uint64_t signature) {
                   : "",
       coll::has_root(function) ? fmt::format(", root {}", signature >> 32) : "");
 }
-
-}  // namespace
 
 unsigned long long capture_of(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -83,7 +83,7 @@ void launch_copies(const std::vector<coll::gpu::Copy>& copies, cudaStream_t stre
 void throw_disagreement(int rank, std::uint64_t count, std::uint64_t signature, int other,
                         std::uint64_t other_count, std::uint64_t other_signature) {
   throw Error(ncclInvalidUsage, "the ranks do not agree: rank {} calls {}, rank {} calls {}", rank,
-              describe(count, signature), other, describe(other_count, other_signature));
+              describe_call(count, signature), other, describe_call(other_count, other_signature));
 }
 
 }  // namespace ripieno::plan::gpu

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "coll/cuda/work.h"
@@ -31,6 +32,9 @@ struct Arrival {
 
 /// Launches any number of copies.
 void launch_copies(const std::vector<coll::gpu::Copy>& copies, cudaStream_t stream);
+
+/// "AllReduce (1024 x float32, sum)", from what coll::gpu::signature_of() put together.
+[[nodiscard]] std::string describe_call(std::uint64_t count, std::uint64_t signature);
 
 /// Both sides of a disagreement. Throws Error (ncclInvalidUsage).
 [[noreturn]] void throw_disagreement(int rank, std::uint64_t count, std::uint64_t signature,

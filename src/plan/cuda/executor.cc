@@ -74,6 +74,34 @@ GpuExecutor::~GpuExecutor() {
     releaser_ = {};
   }
   if (last_ != nullptr) cudaEventDestroy(last_);
+  if (box_ != nullptr) {
+    regions_.reset();  // It keeps the box open to other processes.
+    cudaFree(box_);
+  }
+}
+
+std::vector<std::uint64_t> GpuExecutor::offer_box() {
+  const CurrentDevice current(device_);
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, sizeof(coll::gpu::Box)), "allocating device memory");
+  box_ = static_cast<coll::gpu::Box*>(memory);
+  check(cudaMemset(memory, 0, sizeof(coll::gpu::Box)), "clearing device memory");
+  check(cudaStreamSynchronize(nullptr), "clearing device memory");
+  std::vector<std::uint64_t> addresses;
+  for (int peer = 0; peer < team_->ranks(); ++peer) {
+    addresses.push_back(reinterpret_cast<std::uintptr_t>(
+        static_cast<const void*>(regions_->address_for(peer, memory))));
+  }
+  return addresses;
+}
+
+void GpuExecutor::use_boxes(const std::vector<std::uint64_t>& addresses) {
+  std::vector<const coll::gpu::Box*> boxes;
+  for (const std::uint64_t address : addresses) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): mapped here, told by its owner
+    boxes.push_back(reinterpret_cast<const coll::gpu::Box*>(address));
+  }
+  flags_->use_boxes(std::move(boxes), box_);
 }
 
 Arrival GpuExecutor::arrive(StreamBatch& batch) const {
@@ -165,6 +193,10 @@ void GpuExecutor::issue(Arrival arrival) {
 void GpuExecutor::check_fault() {
   const coll::gpu::Fault& fault = team_->page->fault();
   if (__atomic_load_n(&fault.raised, __ATOMIC_ACQUIRE) != 0) {
+    if (fault.one_shot != 0) {
+      throw Error(ncclInvalidUsage, "the ranks do not agree: rank {} calls something else than {}",
+                  fault.rank, describe_call(fault.expected_count, fault.expected_signature));
+    }
     throw_disagreement(kLeader, fault.expected_count, fault.expected_signature,
                        static_cast<int>(fault.rank), fault.count, fault.signature);
   }

@@ -31,6 +31,11 @@ class GpuExecutor final : public Executor {
   GpuExecutor(Sequencer& sequencer, std::shared_ptr<Team> team);
   ~GpuExecutor() override;
 
+  /// Where the peers find this rank's box, by rank: makes the box, and asks every peer to map it.
+  [[nodiscard]] std::vector<std::uint64_t> offer_box();
+  /// Where this rank finds everybody's.
+  void use_boxes(const std::vector<std::uint64_t>& addresses);
+
   void start(std::span<StreamBatch> batches) override;
   void release() noexcept override;
   [[nodiscard]] bool wait(std::chrono::milliseconds timeout) noexcept override;
@@ -54,6 +59,7 @@ class GpuExecutor final : public Executor {
   std::mutex mutex_;  ///< Guards what follows, down to last_stream_.
   std::unique_ptr<Regions> regions_;
   std::unique_ptr<FlagRank> flags_;
+  coll::gpu::Box* box_ = nullptr;
   cudaEvent_t last_ = nullptr;  ///< Behind all that was issued by way of the page.
   cudaStream_t last_stream_ = nullptr;
   std::atomic<bool> issued_{false};

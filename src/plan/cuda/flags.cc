@@ -41,7 +41,25 @@ void FlagRank::issue(Arrival arrival) {
   if (!mail.empty()) messages(mail, arrival.stream);
 }
 
+void FlagRank::use_boxes(std::vector<const coll::gpu::Box*> boxes, coll::gpu::Box* own) {
+  boxes_ = std::move(boxes);
+  own_box_ = own;
+}
+
+void FlagRank::one_shot(const Operation& operation, cudaStream_t stream) {
+  coll::gpu::OneShotWork work = coll::gpu::describe_one_shot(operation, ranks_);
+  work.rank = rank_;
+  work.fault = page_.on_device(&page_.fault());
+  work.own = own_box_;
+  std::copy(boxes_.begin(), boxes_.end(), work.boxes);
+  coll::gpu::launch(work, stream);
+}
+
 void FlagRank::collective(const Operation& operation, cudaStream_t stream) {
+  if (!boxes_.empty() && coll::gpu::fits_one_shot(operation, ranks_)) {
+    one_shot(operation, stream);
+    return;
+  }
   bring(operation);
   if (rank_ == kLeader) {
     lead(operation, stream);
@@ -132,7 +150,7 @@ void FlagRank::message_round(const std::vector<std::vector<Operation>>& sends,
     const Mail& mail = page_.mail(rank_, peer, place);
     const void* const there =
         operation.count != 0 ? regions_.address_for(peer, operation.send) : nullptr;
-    ops_.write(at(reinterpret_cast<const std::uint64_t&>(mail.message.from)),
+    ops_.write(reinterpret_cast<const std::uint64_t*>(at(mail.message.from)),
                static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(there)));
     ops_.write(at(mail.message.bytes), operation.count * type_size(operation.type));
     ops_.write(at(mail.posted), std::uint32_t{1});

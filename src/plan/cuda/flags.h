@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "coll/cuda/one_shot.h"
 #include "plan/cuda/arrival.h"
 #include "plan/cuda/memops.h"
 #include "plan/cuda/page.h"
@@ -24,11 +25,16 @@ class FlagRank {
   FlagRank(const FlagRank&) = delete;
   FlagRank& operator=(const FlagRank&) = delete;
 
+  /// From now on small collectives go in one shot: `boxes` are those of all ranks as this process
+  /// sees them.
+  void use_boxes(std::vector<const coll::gpu::Box*> boxes, coll::gpu::Box* own);
+
   /// Adds the whole batch to its stream, whose device must be current. Throws Error.
   void issue(Arrival arrival);
 
  private:
   void collective(const coll::Operation& operation, cudaStream_t stream);
+  void one_shot(const coll::Operation& operation, cudaStream_t stream);
   void bring(const coll::Operation& operation);
   void bring_word(std::size_t index, std::uint64_t value);
   void lead(const coll::Operation& operation, cudaStream_t stream);
@@ -61,6 +67,8 @@ class FlagRank {
     std::uint32_t finished;  ///< Blocks of the leader's kernel that are through.
   };
   Near* near_ = nullptr;
+  std::vector<const coll::gpu::Box*> boxes_;  ///< Empty: no one-shot.
+  coll::gpu::Box* own_box_ = nullptr;
 };
 
 }  // namespace ripieno::plan::gpu
