@@ -7,7 +7,7 @@
 
 namespace ripieno::connect {
 
-void attach_executor(gathering::Gathering& gathering, const HostLinks& links,
+void attach_executor(bootstrap::Gathering& gathering, const HostLinks& links,
                      plan::Sequencer& sequencer, int device, std::chrono::milliseconds timeout) {
   if (device::backend().name() != "cuda") {
     return;

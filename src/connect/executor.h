@@ -11,7 +11,7 @@ namespace ripieno::connect {
 
 /// Makes the rank's executor if the backend is one of GPUs; nothing otherwise. Collective over all
 /// ranks of `gathering`. Throws Error.
-void attach_executor(gathering::Gathering& gathering, const HostLinks& links,
+void attach_executor(bootstrap::Gathering& gathering, const HostLinks& links,
                      plan::Sequencer& sequencer, int device, std::chrono::milliseconds timeout);
 
 }  // namespace ripieno::connect
