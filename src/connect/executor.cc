@@ -7,8 +7,10 @@
 
 namespace ripieno::connect {
 
-void attach_executor(bootstrap::Gathering& gathering, const HostLinks& links,
-                     plan::Sequencer& sequencer, int device, std::chrono::milliseconds timeout) {
+void attach_executor([[maybe_unused]] bootstrap::Gathering& gathering,
+                     [[maybe_unused]] const HostLinks& links,
+                     [[maybe_unused]] plan::Sequencer& sequencer, [[maybe_unused]] int device,
+                     [[maybe_unused]] std::chrono::milliseconds timeout) {
   if (device::backend().name() != "cuda") {
     return;
   }

@@ -14,7 +14,6 @@
 namespace ripieno::plan::gpu {
 namespace {
 
-using coll::Function;
 using coll::Operation;
 using device::cuda::check;
 using device::cuda::CurrentDevice;
