@@ -188,6 +188,7 @@ std::unique_ptr<plan::Executor> make_gpu_executor(bootstrap::Gathering& gatherin
     throw Error(ncclInvalidUsage, "{} ranks on GPUs of one host; this version works for up to {}",
                 ranks, coll::gpu::kMostRanks);
   }
+  const device::cuda::RelaxedCapture relaxed;
   const CurrentDevice current(device);
   check(cudaFree(nullptr), "starting the device");
   coll::gpu::load_kernels();

@@ -202,6 +202,8 @@ void GpuExecutor::check_fault() {
 }
 
 void GpuExecutor::keep(const std::stop_token& stop) {
+  // The application may be capturing, and mapping memory has nothing to do with that.
+  const device::cuda::RelaxedCapture relaxed;
   Imports imports(*team_->page, sequencer_.rank());
   try {
     check(cudaSetDevice(device_), "selecting a device");
