@@ -29,6 +29,7 @@ int run_command(int count, char** arguments);
 int env_command(int count, char** arguments);
 int ps_command(int count, char** arguments);
 int topo_command(int count, char** arguments);
+int tune_command(int count, char** arguments);
 int version_command(int count, char** arguments);
 
 }  // namespace ripieno::tool

@@ -20,12 +20,13 @@ struct Subcommand {
   int (*run)(int count, char** arguments);
 };
 
-constexpr std::array<Subcommand, 6> kSubcommands = {{
+constexpr std::array<Subcommand, 7> kSubcommands = {{
     {"perf", "time a collective over a range of sizes, and check every result", perf_command},
     {"run", "run a program with this library as its NCCL", run_command},
     {"env", "show or check the parameters that the environment sets", env_command},
     {"ps", "show what the ranks of live communicators on this host are doing", ps_command},
     {"topo", "show a machine, its paths and its best rings and trees", topo_command},
+    {"tune", "measure this machine's algorithms for later runs", tune_command},
     {"version", "print versions", version_command},
 }};
 

@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "command.h"
 #include "command_line.h"
 #include "graph/graph_xml.h"
 #include "topo/choices.h"
 #include "topo/describe.h"
+#include "topo/page.h"
 #include "topo/read_system.h"
 #include "topo/report.h"
 #include "topo/subject.h"
@@ -42,6 +46,7 @@ struct Options {
   bool json = false;
   bool xml = false;
   std::string graphs_to{};
+  std::string page_to{};
 };
 
 void add_options(CLI::App& app, Options& options) {
@@ -70,6 +75,9 @@ void add_options(CLI::App& app, Options& options) {
       ->type_name("FILE");
   app.add_flag("--xml", options.xml, "Print the topology as a topology file");
   app.add_flag("--dot", options.dot, "Print a drawing for Graphviz");
+  app.add_option("--html", options.page_to,
+                 "Write a page that draws the machine, its rings and trees, and predictions")
+      ->type_name("FILE");
   app.add_flag("--json", options.json, "Print everything as JSON");
 }
 
@@ -80,7 +88,7 @@ void show(const Options& options, const Subject& subject) {
   }
   const bool only_tree = !options.paths && !options.verdicts && !options.graphs &&
                          !options.choices && !options.dot && !options.xml &&
-                         options.graphs_to.empty();
+                         options.graphs_to.empty() && options.page_to.empty();
   if (only_tree) fmt::print("{}", topo::draw_tree(subject.system));
   if (options.xml) fmt::print("{}", topo::write_document(subject.document.root));
   if (options.dot) fmt::print("{}", topo::draw_dot(subject.system));
@@ -88,6 +96,13 @@ void show(const Options& options, const Subject& subject) {
   if (options.verdicts) fmt::print("{}", topo::draw_verdicts(*subject.paths));
   if (options.graphs) fmt::print("{}", graphs_text(subject));
   if (options.choices) fmt::print("{}", choices_text(subject));
+}
+
+void write_page(const Subject& subject, const std::string& name) {
+  std::ofstream file(name, std::ios::binary);
+  file << page_html(subject);
+  file.close();
+  if (!file) throw Error::system(fmt::format("cannot write '{}'", name), errno);
 }
 
 int lint(const std::string& file) {
@@ -130,13 +145,15 @@ int topo_command(int count, char** arguments) {
   if (!parse_command_line(app, "[OPTIONS]", count, arguments)) return kExitOk;
   Subject subject;
   load_subject(options.subject, subject);
-  if (options.graphs || options.choices || options.json || !options.graphs_to.empty()) {
+  if (options.graphs || options.choices || options.json || !options.graphs_to.empty() ||
+      !options.page_to.empty()) {
     search_subject(options.subject, subject);
   }
   if (!options.graphs_to.empty()) {
     if (subject.in_use() == nullptr) throw UsageError("there is no network: no graphs to write");
     topo::save_document(graph::graphs_to_xml(*subject.in_use(), subject.system), options.graphs_to);
   }
+  if (!options.page_to.empty()) write_page(subject, options.page_to);
   show(options, subject);
   return kExitOk;
 }
