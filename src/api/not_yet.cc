@@ -7,9 +7,7 @@
 namespace ripieno::api {
 namespace {
 
-constexpr const char* kUseSendAndReceive =
-    "use ncclSend and ncclRecv in a group; windows are not available, as ncclCommWindowRegister "
-    "says with a NULL window";
+constexpr const char* kUseSendAndReceive = "use ncclSend and ncclRecv in a group";
 constexpr const char* kReadEnvironment =
     "run `ripieno env` to see all parameters, or read the environment";
 

@@ -18,7 +18,7 @@ constexpr SecondsParameter kInitTimeout{"RIPIENO_INIT_TIMEOUT"};
 /// How long finalize() sleeps at most before it looks again whether the communicator was stopped.
 constexpr std::chrono::milliseconds kFinalizeRound{1000};
 /// How long abort() waits for a call that makes another communicator of this one.
-constexpr std::chrono::milliseconds kAbortPatience{500};
+constexpr std::chrono::milliseconds kAbortPatience{100};
 
 std::string device_text(const connect::PeerInfo& peer) {
   return fmt::format("rank on host {} process {} device {}", peer.host_name.data(), peer.process_id,
@@ -71,8 +71,8 @@ void Communicator::connect() {
   hash_ = gathering->hash();
   const auto joined = std::chrono::steady_clock::now();
   Landscape landscape(config_);
-  connect::HostLinks links = connect::connect_host(*gathering, device_, landscape.fingerprint(),
-                                                   kInitTimeout.value());
+  connect::HostLinks links =
+      connect::connect_host(*gathering, device_, landscape.fingerprint(), kInitTimeout.value());
   operators_.belong_to(hash_);
   meeting_place_ = std::make_unique<connect::MeetingPlace>(links.team->shared_page(), rank_);
   sequencer_ = std::make_shared<plan::Sequencer>(std::move(links.team), label());
@@ -191,12 +191,13 @@ void Communicator::destroy() {
 void Communicator::abort() noexcept {
   cancellation_.cancel();
   // While it is being made, its thread owns everything: it is cancelled and joined. A finalize in
-  // the background waits for plans.
-  if (state_.load(std::memory_order_acquire) != State::kBeingMade && sequencer_) {
+  // the background waits for plans, so they end before it is joined.
+  const bool is_made = state_.load(std::memory_order_acquire) != State::kBeingMade;
+  if (is_made && sequencer_) {
     sequencer_->abort();
   }
   join_background();
-  if (sequencer_) {
+  if (!is_made && sequencer_) {
     sequencer_->abort();
   }
   // It looks at the cancellation.

@@ -15,7 +15,7 @@ using transport::Presence;
 using transport::RankLine;
 
 /// How long abort() waits for a plan that is in the middle of moving data.
-constexpr std::chrono::milliseconds kAbortPatience{900};
+constexpr std::chrono::milliseconds kAbortPatience{800};
 
 }  // namespace
 

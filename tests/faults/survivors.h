@@ -5,18 +5,31 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <tuple>
 
 #include "cases/simple.h"
+#include "support/board.h"
 #include "support/party.h"
 #include "support/process_state.h"
 
 namespace ripieno::test {
 
+/// Survivors are to know within 2 s; a test machine may be busy with other things.
+inline constexpr std::chrono::seconds kToldWithin{2 * 10};
+
+/// When the victim of a run died, in nanoseconds of the steady clock; 0: not by die().
+inline std::atomic<std::uint64_t>& time_of_death() {
+  return board().words.back();
+}
+
 [[noreturn]] inline void die() {
+  time_of_death().store(static_cast<std::uint64_t>(
+      std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds{1}));
   kill(getpid(), SIGKILL);
   for (;;) {
     pause();
@@ -50,6 +63,10 @@ inline void warm_up() {
 /// `who`.
 inline void expect_told(Rank& rank, const std::string& who) {
   EXPECT_EQ(wait_for_failure(rank.comm), ncclRemoteError);
+  if (const std::uint64_t death = time_of_death().load(); death != 0) {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    EXPECT_LE(now - std::chrono::nanoseconds{death}, kToldWithin * kSlowdown);
+  }
   std::int32_t value = 0;
   expect_refused(ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, rank.comm, rank.stream),
                  ncclRemoteError, {who});

@@ -1,7 +1,11 @@
 // `ripieno` itself, `run`, `env` and `version`.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <sstream>
+#include <thread>
 
 #include "child.h"
 
@@ -11,7 +15,7 @@ namespace {
 TEST(Command, HelpListsTheSubcommands) {
   const Outcome outcome = run_command({"--help"});
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* name : {"perf", "run", "env", "version"}) {
+  for (const char* name : {"perf", "run", "env", "ps", "version"}) {
     EXPECT_NE(outcome.out.find(std::string("\n  ") + name + " "), std::string::npos) << name;
   }
   EXPECT_EQ(run_command({}).exit_code, 2);
@@ -92,6 +96,32 @@ TEST(EnvCommand, PrintsTheReferencePage) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_NE(outcome.out.find("RIPIENO_DEVICE"), std::string::npos);
   EXPECT_TRUE(outcome.out.starts_with('#')) << outcome.out.substr(0, 80);
+}
+
+TEST(PsCommand, ShowsLiveCommunicatorsFromOutside) {
+  Child job({RIPIENO_COMMAND, "perf", "all_reduce", "--procs", "2", "-b", "4M", "-e", "4M", "-n",
+             "1000000", "-c", "0"});
+  const auto shows_all = [&](const std::string& text) {
+    const std::vector<pid_t> processes = job.children();
+    return processes.size() == 2 && std::ranges::all_of(processes, [&](pid_t process) {
+             return text.find(std::to_string(process)) != std::string::npos;
+           });
+  };
+  Outcome json;
+  for (int look = 0; look < 600 && !shows_all(json.out); ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    json = run_command({"ps", "--json"});
+  }
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_TRUE(shows_all(json.out)) << json.out;
+  for (const char* part : {"\"communicators\"", "\"last_entered\"", "\"AllReduce\"", "\"live\""}) {
+    EXPECT_NE(json.out.find(part), std::string::npos) << part << " in " << json.out;
+  }
+  const Outcome table = run_command({"ps"});
+  EXPECT_TRUE(shows_all(table.out)) << table.out;
+  EXPECT_NE(table.out.find("AllReduce #"), std::string::npos) << table.out;
+  job.send(SIGTERM);
+  (void)job.finish();
 }
 
 TEST(VersionCommand, NamesTheLibrary) {
