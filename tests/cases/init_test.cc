@@ -72,7 +72,15 @@ TEST(CaseInit, Case002_LongerConfigOfTheFutureIsAccepted) {
   run_ranks(in_threads(1), [](Party&) {
     struct Longer {
       ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-      std::array<int, 8> more{};
+      // Four fields that are known by now, then some that are not.
+      std::array<int, 8> more{NCCL_CONFIG_UNDEF_INT,
+                              NCCL_CONFIG_UNDEF_INT,
+                              NCCL_CONFIG_UNDEF_INT,
+                              NCCL_CONFIG_UNDEF_INT,
+                              7,
+                              7,
+                              7,
+                              7};
     } longer;
     longer.config.size = sizeof longer;
     longer.config.version = NCCL_VERSION(2, 99, 0);
