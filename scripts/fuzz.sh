@@ -16,7 +16,7 @@ cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=
   -DCMAKE_C_COMPILER="${clang/++/}" -DRIPIENO_FUZZ=ON -DRIPIENO_CUDA=OFF -DRIPIENO_BENCH=OFF >build-fuzz.log ||
   { cat build-fuzz.log; exit 1; }
 rm build-fuzz.log
-names=(conversation settings config board topology)
+names=(conversation settings config board topology graphs tuning)
 cmake --build build/fuzz --target "${names[@]/#/fuzz_}"
 
 for name in "${names[@]}"; do
