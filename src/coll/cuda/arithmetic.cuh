@@ -175,13 +175,13 @@ struct Kinds {
 };
 
 template <>
-struct Types<ncclInt8> : Kinds<Number<std::int8_t>, Number<std::int8_t, std::int64_t>> {};
+struct Types<ncclInt8> : Kinds<Number<std::int8_t>, Number<std::int8_t>> {};
 template <>
-struct Types<ncclUint8> : Kinds<Number<std::uint8_t>, Number<std::uint8_t, std::int64_t>> {};
+struct Types<ncclUint8> : Kinds<Number<std::uint8_t>, Number<std::uint8_t>> {};
 template <>
-struct Types<ncclInt32> : Kinds<Number<std::int32_t>, Number<std::int32_t, std::int64_t>> {};
+struct Types<ncclInt32> : Kinds<Number<std::int32_t>, Number<std::int32_t>> {};
 template <>
-struct Types<ncclUint32> : Kinds<Number<std::uint32_t>, Number<std::uint32_t, std::int64_t>> {};
+struct Types<ncclUint32> : Kinds<Number<std::uint32_t>, Number<std::uint32_t>> {};
 template <>
 struct Types<ncclInt64> : Kinds<Number<std::int64_t>, Number<std::int64_t>> {};
 template <>
