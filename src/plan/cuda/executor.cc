@@ -60,6 +60,7 @@ GpuExecutor::GpuExecutor(Sequencer& sequencer, std::shared_ptr<Team> team)
   flags_ = std::make_unique<FlagRank>(*team_->page, *regions_, sequencer.rank(), team_->ranks());
   check(cudaEventCreateWithFlags(&last_, cudaEventDisableTiming), "creating an event");
   if (!team_->meeting) {
+    imports_ = std::make_unique<Imports>(*team_->page, sequencer.rank());
     keeper_ = start_thread("ripieno-gpu", [this](const std::stop_token& stop) { keep(stop); });
   }
 }
@@ -68,6 +69,7 @@ GpuExecutor::~GpuExecutor() {
   keeper_.request_stop();
   sequencer_.team().page().ring_always(sequencer_.rank());
   keeper_ = {};
+  imports_.reset();
   {
     const std::lock_guard lock(release_mutex_);
     releaser_ = {};
@@ -177,6 +179,7 @@ void GpuExecutor::issue(Arrival arrival) {
   check_fault();
   const cudaStream_t stream = arrival.stream;
   const bool captured = arrival.capture != 0;
+  if (imports_ && imports_->is_untidy() && !captured && is_idle()) imports_->tidy();
   // The words of the page serve one operation after the other, whatever streams they are in.
   if (!captured && issued_ && stream != last_stream_) {
     check(cudaStreamWaitEvent(stream, last_, 0), "making a stream wait for an event");
@@ -204,11 +207,10 @@ void GpuExecutor::check_fault() {
 void GpuExecutor::keep(const std::stop_token& stop) {
   // The application may be capturing, and mapping memory has nothing to do with that.
   const device::cuda::RelaxedCapture relaxed;
-  Imports imports(*team_->page, sequencer_.rank());
   try {
     check(cudaSetDevice(device_), "selecting a device");
     while (!stop.stop_requested()) {
-      imports.serve();
+      imports_->serve();
       if (!sequencer_.stopped()) {
         check_fault();
         sequencer_.check_peers(nullptr);

@@ -59,6 +59,7 @@ class GpuExecutor final : public Executor {
   std::mutex mutex_;  ///< Guards what follows, down to last_stream_.
   std::unique_ptr<Regions> regions_;
   std::unique_ptr<FlagRank> flags_;
+  std::unique_ptr<Imports> imports_;  ///< With a keeper.
   coll::gpu::Box* box_ = nullptr;
   cudaEvent_t last_ = nullptr;  ///< Behind all that was issued by way of the page.
   cudaStream_t last_stream_ = nullptr;

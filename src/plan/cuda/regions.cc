@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::chrono::seconds kAnswerTimeout{20};
 constexpr std::chrono::milliseconds kLook{50};
+/// Mappings of freed memory that are kept before they are worth the wait that unmapping is.
+constexpr std::size_t kMostRetired = 32;
 
 using device::cuda::Allocation;
 
@@ -91,11 +93,24 @@ void Imports::serve() {
   }
 }
 
+bool Imports::is_untidy() {
+  const std::lock_guard lock(mutex_);
+  return retired_.size() > kMostRetired;
+}
+
+void Imports::tidy() {
+  const std::lock_guard lock(mutex_);
+  retired_.clear();
+}
+
 void Imports::answer(int peer, MapRequest& request) {
   request.address = 0;
   try {
     auto& mapped = mapped_[{peer, request.slot}];
-    mapped.reset();
+    if (mapped) {
+      const std::lock_guard lock(mutex_);
+      retired_.push_back(std::move(mapped));
+    }
     mapped = std::make_unique<device::cuda::Import>(request.handle);
     request.address = reinterpret_cast<std::uintptr_t>(mapped->begin());
   } catch (const std::exception& error) {

@@ -38,12 +38,17 @@ class Regions {
   std::vector<Region> regions_;  ///< Guarded by mutex_.
 };
 
-/// The answering side, of one rank; used by its keeper thread only.
+/// The answering side, of one rank. What a peer has freed is not unmapped at once: that would wait
+/// for the device, where a stream may wait for what this thread is to map next.
 class Imports {
  public:
   Imports(Page& page, int rank) : page_(page), rank_(rank) {}
-  /// Answers what peers have asked.
+  /// Answers what peers have asked. One thread only.
   void serve();
+  /// Whether much has been freed. Any thread.
+  [[nodiscard]] bool is_untidy();
+  /// Unmaps it; when no stream of this rank waits. Any thread.
+  void tidy();
 
  private:
   void answer(int peer, MapRequest& request);
@@ -51,6 +56,8 @@ class Imports {
   Page& page_;
   int rank_;
   std::map<std::pair<int, std::uint32_t>, std::unique_ptr<device::cuda::Import>> mapped_;
+  std::mutex mutex_;  ///< Guards retired_.
+  std::vector<std::unique_ptr<device::cuda::Import>> retired_;
 };
 
 }  // namespace ripieno::plan::gpu
