@@ -111,7 +111,13 @@ void Imports::answer(int peer, MapRequest& request) {
       const std::lock_guard lock(mutex_);
       retired_.push_back(std::move(mapped));
     }
-    mapped = std::make_unique<device::cuda::Import>(request.handle);
+    try {
+      mapped = std::make_unique<device::cuda::Import>(request.handle);
+    } catch (const Error&) {
+      // The driver may take it for memory that was at the same place and is still mapped.
+      tidy();
+      mapped = std::make_unique<device::cuda::Import>(request.handle);
+    }
     request.address = reinterpret_cast<std::uintptr_t>(mapped->begin());
   } catch (const std::exception& error) {
     const std::size_t length = std::min(std::strlen(error.what()), request.failure.size() - 1);
