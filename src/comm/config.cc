@@ -77,7 +77,15 @@ AnyConfig read_struct(const ncclConfig_t* user) {
                 "config.magic is {:#x} instead of {:#x}; start from NCCL_CONFIG_INITIALIZER", magic,
                 kMagic);
   }
-  std::memcpy(static_cast<void*>(&config), user, std::min(size, sizeof config));
+  // A size that ends inside a field does not count for that field.
+  const std::size_t whole = std::min(size, sizeof config) / sizeof(int) * sizeof(int);
+  std::memcpy(static_cast<void*>(&config), user, whole);
+  if (whole < offsetof(AnyConfig, netName) + sizeof config.netName) {
+    config.netName = nullptr;
+  }
+  if (whole < offsetof(AnyConfig, commName) + sizeof config.commName) {
+    config.commName = nullptr;
+  }
   return config;
 }
 
