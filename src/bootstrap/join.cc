@@ -188,8 +188,10 @@ class Joining {
     while (true) {
       if (auto frame = channel.next()) return std::move(*frame);
       if (channel.ended()) {
-        throw Error(ncclRemoteError, "{} ended while rank {} waited for the others", channel.peer(),
-                    rank_);
+        throw Error(
+            ncclRemoteError,
+            "{} ended before it heard rank {}: another rank failed or gave up, and says why",
+            channel.peer(), rank_);
       }
       if (until.expired()) {
         throw Error(ncclRemoteError, "{} did not answer within {:.3g} s", channel.peer(),
