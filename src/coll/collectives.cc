@@ -241,12 +241,16 @@ Schedule direct(HostTeam& team, const Operation& operation, std::uint64_t sequen
     co_await rest;
     co_return;
   }
-  if (exchange.shape().reduces && !exchange.shape().many_in) {
-    reduce_own_slice(team, operation, exchange, arrival);
-  } else if (exchange.shape().many_out && exchange.shape().root_sink) {
-    push_own_block(team, operation, exchange, arrival);
-  } else {
-    pull_blocks(team, operation, exchange, arrival);
+  co_await team.may_reach(HostTeam::kEveryone);
+  {
+    const HostTeam::Reach reach(team);
+    if (exchange.shape().reduces && !exchange.shape().many_in) {
+      reduce_own_slice(team, operation, exchange, arrival);
+    } else if (exchange.shape().many_out && exchange.shape().root_sink) {
+      push_own_block(team, operation, exchange, arrival);
+    } else {
+      pull_blocks(team, operation, exchange, arrival);
+    }
   }
   const std::uint64_t completion = team.enter();
   co_await team.everyone_in(completion);

@@ -116,7 +116,11 @@ Schedule receive_messages(HostTeam& team, int peer, std::vector<Operation> messa
       const MessageSlot& slot = team.incoming(peer, number);
       check_size(team, peer, slot.message_bytes, bytes);
       const std::size_t size = slot.piece_bytes;
-      if (size != 0) {
+      if (size != 0 && slot.delivery == transport::Delivery::kDirect) {
+        co_await team.may_reach(peer);
+        const HostTeam::Reach reach(team);
+        copy(message.receive + begin, piece_source(team, peer, number), size, store_for(bytes));
+      } else if (size != 0) {
         copy(message.receive + begin, piece_source(team, peer, number), size, store_for(bytes));
       }
       team.take(peer, number);

@@ -31,6 +31,7 @@ void Sequencer::set_executor(std::unique_ptr<Executor> executor) noexcept {
 void Sequencer::end_plan(bool begun) noexcept {
   if (begun) {
     team_->page().flight_line(rank()).finish();
+    team_->stop_reaching();
   } else {
     begun_.fetch_add(1, std::memory_order_seq_cst);
   }
@@ -110,7 +111,7 @@ void Sequencer::abort() noexcept {
     }
     give_up();
   }
-  wait_for_running_plan();
+  wait_for_running_plans();
 }
 
 void Sequencer::revoke() noexcept {
@@ -118,15 +119,20 @@ void Sequencer::revoke() noexcept {
     const std::lock_guard lock(mutex_);
     stop(Presence::kRevoked);
   }
-  wait_for_running_plan();
+  wait_for_running_plans();
 }
 
 void Sequencer::leave() noexcept {
-  const std::lock_guard lock(mutex_);
-  if (!stopped_.load(std::memory_order_relaxed)) {
-    stop(Presence::kLeft);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stopped_.load(std::memory_order_relaxed)) {
+      stop(Presence::kLeft);
+    }
+    give_up();
   }
-  give_up();
+  if (failure() != ncclSuccess) {
+    wait_for_running_plans();
+  }
 }
 
 void Sequencer::give_up() noexcept {
@@ -137,12 +143,15 @@ void Sequencer::give_up() noexcept {
   }
 }
 
-void Sequencer::wait_for_running_plan() const noexcept {
-  // A plan that has begun looks at the stop flag between any two waits, so this is the time of one
-  // copy at most.
+void Sequencer::wait_for_running_plans() const noexcept {
+  // A plan that has begun looks at the stop flag between any two waits, and a peer looks at this
+  // rank's presence before it reaches into other ranks' buffers, so this is the time of one copy at
+  // most.
   const auto end = std::chrono::steady_clock::now() + kAbortPatience;
-  while (begun_.load(std::memory_order_seq_cst) > ended_.load(std::memory_order_seq_cst) &&
-         std::chrono::steady_clock::now() < end) {
+  const auto runs = [&] {
+    return begun_.load(std::memory_order_seq_cst) > ended_.load(std::memory_order_seq_cst);
+  };
+  while ((runs() || team_->peers_reach()) && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::microseconds{20});
   }
 }

@@ -105,7 +105,7 @@ class Sequencer {
   void stop(transport::Presence presence) noexcept;
   [[nodiscard]] Error death_of(int peer) const;
   void give_up() noexcept;
-  void wait_for_running_plan() const noexcept;
+  void wait_for_running_plans() const noexcept;
 
   std::unique_ptr<transport::HostTeam> team_;
   std::string label_;

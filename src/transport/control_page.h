@@ -102,7 +102,10 @@ struct alignas(128) RankLine {
   /// Not 0 once the rank has given up its communicator, also where `presence` still says why it
   /// failed.
   std::atomic<std::uint32_t> gone;
-  std::array<char, 488> fault;
+  std::array<char, 484> fault;
+  /// Not 0 while the rank reads or writes buffers of other ranks. Stands apart from the words that
+  /// every operation looks at.
+  std::atomic<std::uint32_t> reaching;
 };
 static_assert(sizeof(RankLine) == 512);
 

@@ -77,6 +77,34 @@ std::uint64_t HostTeam::enter() noexcept {
   return phase;
 }
 
+bool HostTeam::ReachWait::ready() noexcept {
+  team_.page().line(team_.rank()).reaching.store(1, std::memory_order_seq_cst);
+  for (int rank = 0; rank < team_.ranks(); ++rank) {
+    if (waits_for(rank)) {
+      team_.stop_reaching();
+      return false;
+    }
+  }
+  return true;
+}
+
+bool HostTeam::ReachWait::waits_for(int rank) const noexcept {
+  const bool concerned = rank != team_.rank() && (peer_ == kEveryone || rank == peer_);
+  return concerned &&
+         team_.page().line(rank).presence.load(std::memory_order_seq_cst) != Presence::kJoined;
+}
+
+bool HostTeam::peers_reach() const noexcept {
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const RankLine& line = page_->line(rank);
+    if (rank != rank_ && line.reaching.load(std::memory_order_seq_cst) != 0 &&
+        line.presence.load(std::memory_order_seq_cst) != Presence::kDied) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void HostTeam::post(int peer, std::uint64_t number) noexcept {
   outgoing(peer, number).number.store(number, std::memory_order_seq_cst);
   page_->ring(peer);

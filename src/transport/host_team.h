@@ -74,6 +74,47 @@ class HostTeam {
   std::uint64_t enter() noexcept;
   [[nodiscard]] PhaseWait everyone_in(std::uint64_t phase) const noexcept { return {*this, phase}; }
 
+  // ---- In other ranks' buffers ----
+
+  /// Waits until this rank may touch buffers of `peer` (kEveryone: of all), and says that it does.
+  /// A rank that stops says so first and then looks who still reaches, so that its buffers are its
+  /// own again after that (Sequencer::abort). Never ready once such a peer has stopped: then the
+  /// operation cannot end.
+  class ReachWait final : public Waiting {
+   public:
+    ReachWait(const HostTeam& team, int peer) noexcept : team_(team), peer_(peer) {}
+    [[nodiscard]] bool ready() noexcept override;
+    [[nodiscard]] bool waits_for(int rank) const noexcept override;
+
+   private:
+    const HostTeam& team_;
+    int peer_;
+  };
+  static constexpr int kEveryone = -1;
+
+  /// Held while peers' buffers are touched, after a ReachWait.
+  class Reach {
+   public:
+    explicit Reach(const HostTeam& team) noexcept : team_(team) {}
+    Reach(const Reach&) = delete;
+    Reach& operator=(const Reach&) = delete;
+    ~Reach() { team_.stop_reaching(); }
+
+   private:
+    const HostTeam& team_;
+  };
+
+  [[nodiscard]] ReachWait may_reach(int peer) const noexcept { return {*this, peer}; }
+  /// For an operation that ends between its ReachWait and its Reach, too.
+  void stop_reaching() const noexcept {
+    std::atomic<std::uint32_t>& reaching = page_->line(rank_).reaching;
+    if (reaching.load(std::memory_order_relaxed) != 0) {
+      reaching.store(0, std::memory_order_release);
+    }
+  }
+  /// Whether any peer that lives is in the middle of other ranks' buffers.
+  [[nodiscard]] bool peers_reach() const noexcept;
+
   // ---- Messages ----
 
   /// Waits until piece `number` from `from` to `to` has been posted, or taken.

@@ -310,7 +310,7 @@ TEST(CaseDerived, Case043_ExcludedRanksMayBeGoneBeforeTheShrink) {
 }
 
 TEST(CaseDerived, Case044_ListsOfExcludedRanksThatMakeNoSense) {
-  run_with_communicators(in_threads(3), [](Party& party) {
+  run_with_communicators(in_processes(3), [](Party& party) {
     Rank& rank = party.rank();
     ncclComm_t child = nullptr;
     int list[] = {0, 1, 2, 3, -1};
@@ -468,7 +468,7 @@ TEST(CaseDerived, Case046_GrowKeepsTheOldRanksAndAddsNewOnes) {
 }
 
 TEST(CaseDerived, GrowChecksItsArguments) {
-  run_with_communicators(in_threads(2), [](Party& party) {
+  run_with_communicators(in_processes(2), [](Party& party) {
     Rank& rank = party.rank();
     ncclComm_t grown = nullptr;
     ncclUniqueId id{};

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <string>
 
 #include "support/board.h"
 #include "support/check.h"
@@ -72,7 +73,9 @@ void run_child(const RequestHeader& header, const char* closure, const char* env
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const char* entry = environment; entry < environment + header.environment_bytes;
        entry += std::strlen(entry) + 1) {
-    putenv(strdup(entry));
+    const std::string setting(entry);
+    const std::size_t equals = setting.find('=');
+    setenv(setting.substr(0, equals).c_str(), entry + equals + 1, 1);
   }
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
