@@ -83,7 +83,13 @@ inline std::size_t open_descriptors() {
 inline std::size_t running_threads() {
   return count_entries("/proc/self/task");
 }
-inline const std::size_t kThreadsAtStart = running_threads();
+/// The thread sanitizer adds one of its own later.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr std::size_t kSanitizerThreads = 1;
+#else
+inline constexpr std::size_t kSanitizerThreads = 0;
+#endif
+inline const std::size_t kThreadsAtStart = running_threads() + kSanitizerThreads;
 
 /// Waits until `condition` holds; for things that end a moment later on another thread.
 inline bool eventually(const std::function<bool()>& condition,

@@ -239,9 +239,12 @@ TEST(Graphs, MessagesAndSeveralOperationsInOneGraph) {
   for (const Placement& placement : {in_one_thread(2), in_threads(2), in_processes(2)}) {
     run_with_communicators(placement, [](Party& party) {
       std::vector<Buffer> values;
+      // Operations of one group are not ordered among each other: messages have their own buffers.
+      std::vector<Buffer> sent;
       std::vector<Buffer> received;
       party.each([&](Rank& rank) {
         values.emplace_back(MemoryKind::kDevice, kCount * 4, rank.stream);
+        sent.push_back(buffer_of(std::vector<std::int32_t>(kCount, rank.number), rank.stream));
         received.emplace_back(MemoryKind::kDevice, kCount * 4, rank.stream);
       });
       std::size_t next = 0;
@@ -249,7 +252,8 @@ TEST(Graphs, MessagesAndSeveralOperationsInOneGraph) {
         std::byte* const data = values[next].data();
         check(ncclAllReduce(data, data, kCount, ncclInt32, ncclSum, rank.comm, rank.stream));
         check(ncclAllReduce(data, data, 2, ncclInt32, ncclSum, rank.comm, rank.stream));
-        check(ncclSend(data, kCount, ncclInt32, 1 - rank.number, rank.comm, rank.stream));
+        check(ncclSend(sent[next].data(), kCount, ncclInt32, 1 - rank.number, rank.comm,
+                       rank.stream));
         check(ncclRecv(received[next].data(), kCount, ncclInt32, 1 - rank.number, rank.comm,
                        rank.stream));
         ++next;

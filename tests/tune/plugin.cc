@@ -5,6 +5,7 @@
 // all as it is.
 #include <ripieno/plugins/tuner.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +14,7 @@
 
 namespace {
 
-int open_contexts = 0;
+std::atomic<int> open_contexts = 0;
 
 std::string wish() {
   const char* const text = std::getenv("RIPIENO_TEST_TUNER");
