@@ -6,8 +6,6 @@
 namespace ripieno::graph {
 namespace {
 
-using topo::PathType;
-
 // Ends beyond these are farther away or more of the same.
 constexpr std::size_t kEndsTried = 4;
 

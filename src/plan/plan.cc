@@ -58,7 +58,8 @@ class Collective {
       }
       const std::uint64_t sequence = sequencer.next_collective();
       transport::HostTeam& team = sequencer.team();
-      schedule_ = tune::choose(operation_, sequencer.ranks(), sequencer.tuner()) == tune::Algorithm::kOneShot
+      schedule_ = tune::choose(operation_, sequencer.ranks(), sequencer.tuner()) ==
+                          tune::Algorithm::kOneShot
                       ? coll::one_shot(team, operation_, sequence)
                       : coll::direct(team, operation_, sequence);
     }

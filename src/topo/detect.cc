@@ -137,7 +137,7 @@ std::vector<LocalNet> local_nets(const std::string& root) {
   const std::string cards = "/sys/class/infiniband/";
   for (const std::string& card : scan.names_in(cards)) {
     for (const std::string& port : scan.names_in(cards + card + "/ports")) {
-      const std::string folder = cards + card + "/ports/" + port + "/";
+      const std::string folder = fmt::format("{}{}/ports/{}/", cards, card, port);
       if (scan.read_line(folder + "state").find("ACTIVE") == std::string::npos) continue;
       nets.push_back({.device = next(),
                       .name = card,

@@ -102,7 +102,7 @@ std::string PciScan::bus_id_behind(const std::string& entry) const {
   // Virtual functions of a card may have a bus of their own below it (virtio, vmbus).
   for (fs::path at = path; at.has_relative_path(); at = at.parent_path()) {
     const std::string name = at.filename();
-    const std::string bus_id = canonical_bus_id(name);
+    std::string bus_id = canonical_bus_id(name);
     if (!bus_id.empty() && name.find('.') != std::string::npos) return bus_id;
   }
   return {};

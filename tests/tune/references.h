@@ -1,5 +1,6 @@
-// The graphs that the reference found on the test machines, which its model was fed with. What it said then stands in
-// references/: lines.csv has the fixed latency and bandwidth of every cell, choices.csv the winner at eight sizes.
+// The graphs that the reference found on the test machines, which its model was fed with. What it
+// said then stands in references/: lines.csv has the fixed latency and bandwidth of every cell,
+// choices.csv the winner at eight sizes.
 #pragma once
 
 #include <array>

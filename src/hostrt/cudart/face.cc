@@ -12,4 +12,5 @@
 #include "hostrt/functions.inc"
 
 /// How the collective library recognises that a program's CUDA runtime is this one.
-extern "C" __attribute__((visibility("default"))) const char ripieno_host_cudart_present = 1;
+extern "C" __attribute__((visibility("default"))) const char ripieno_host_cudart_present =
+    1;  // NOLINT(readability-identifier-naming): a linker's name

@@ -1,5 +1,5 @@
-// The page of `ripieno topo --html`: one file that draws a machine, lets a reader highlight its rings
-// and trees, and plots what the cost model predicts. It loads nothing from anywhere.
+// The page of `ripieno topo --html`: one file that draws a machine, lets a reader highlight its
+// rings and trees, and plots what the cost model predicts. It loads nothing from anywhere.
 #pragma once
 
 #include <string>
