@@ -36,12 +36,6 @@ inline constexpr std::array kDevice = {
     size("RIPIENO_STREAMING_BYTES", "4M", "From this size results are stored past the caches.")
         .from("0.1")
         .used(),
-    integer("RIPIENO_SPIN_NS", "20000",
-            "How long a waiting rank spins before it sleeps, where there is a core for every rank.")
-        .range(0, 1'000'000'000)
-        .in("ns")
-        .from("0.1")
-        .used(),
 };
 
 inline constexpr std::array kDiagnosis = {
